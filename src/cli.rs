@@ -99,7 +99,7 @@ type CommandResult = Result<Outcome, CliError>;
 pub fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(Cli { command }) => command,
-        Err(said) => return terminal::usage(&said),
+        Err(message) => return terminal::usage(&message),
     };
     if !matches!(command, Command::Operator(_)) {
         temporary::remove_on_signals();

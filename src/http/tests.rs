@@ -10,7 +10,7 @@ use crate::release::Digest;
 pub(crate) mod host;
 mod tls;
 
-use host::{Host, broken, endless, nobody, redirect, reply, stalled, with};
+use host::{Host, broken, endless, unused_port, redirect, reply, stalled, with};
 
 const SECRET: &str = "Bearer very-secret";
 
@@ -215,7 +215,7 @@ async fn what_does_not_pass_is_not() {
         let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
         assert_eq!((answer.status(), host.seen().len()), (status, 1));
     }
-    let error = client().ask(&Request::get(nobody().await)).await.unwrap_err();
+    let error = client().ask(&Request::get(unused_port().await)).await.unwrap_err();
     assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
 }
 

@@ -104,8 +104,8 @@ fn special_files_and_names_that_are_not_text() {
     let Err(SourceError::Unusable { findings, .. }) = directory::read(&scratch.0, &Limits::default()) else {
         panic!("it was read")
     };
-    let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.file.as_str())).collect();
-    assert_eq!(told, [(Reason::InvalidPath, "a\u{fffd}"), (Reason::SpecialFile, "s")]);
+    let reported: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.file.as_str())).collect();
+    assert_eq!(reported, [(Reason::InvalidPath, "a\u{fffd}"), (Reason::SpecialFile, "s")]);
 }
 
 #[test]

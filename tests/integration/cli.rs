@@ -163,8 +163,8 @@ fn inspect_warns_about_values_it_cannot_search() {
     let values = "cluster-addon/cni/charts/cilium/values.yaml";
     fs::write(directory.join(release).join(values), "image: [\n").unwrap();
     let Run { stderr, code, .. } = run(&directory, &["inspect", release]);
-    let told = format!("skipping the images in values that cannot be read: {values}: ");
-    assert!(code == 0 && stderr.contains(&told), "{stderr}");
+    let expected = format!("skipping the images in values that cannot be read: {values}: ");
+    assert!(code == 0 && stderr.contains(&expected), "{stderr}");
 }
 
 #[test]

@@ -302,10 +302,10 @@ fn stages_without_effect_are_reported_once() {
     for (name, stage) in [("waits", wait), ("deletes", "action: delete")] {
         let run = generate_release(&broken(name, "clusteraddon.yaml", "action: apply", stage));
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let told: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
+        let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
         let expected = "! docker-demo-1-34-v1: conditions to wait for and the action delete have no effect yet; \
                         clusteraddon.yaml has them for cni";
-        assert_eq!(told, [expected]);
+        assert_eq!(warnings, [expected]);
     }
     let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
     assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);

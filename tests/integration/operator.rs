@@ -137,6 +137,6 @@ fn what_keeps_it_from_starting_is_logged_and_ends_it() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains(&format!("cannot listen on {address} for health: ")), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains(&format!("cannot listen on {address} for health: ")), "{stderr}");
 }

@@ -222,8 +222,8 @@ fn rollback_of_multi_release_commit_requires_release_flag() {
     assert_eq!(left, V2);
     let again = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
     assert_eq!(again.code, 2, "what is done twice is done once: {}", again.stdout);
-    let told = format!("is a rollback of {V1}\n→ to roll back another release, name it with --release");
-    assert!(again.stderr.contains(&told), "{}", again.stderr);
+    let expected = format!("is a rollback of {V1}\n→ to roll back another release, name it with --release");
+    assert!(again.stderr.contains(&expected), "{}", again.stderr);
     let message = || stacks.git(&["log", "-1", "--format=%B", "main"]);
     assert!(!message().contains("This reverts"), "it came with other things: {}", message());
     let second = stacks.done(&["rollback", "stage", "--reason", "x", "--push", "--release", V2]);
@@ -307,8 +307,8 @@ fn hold_on_present_release_is_reported_and_lifted_alone() {
     crate::support::copy(&stacks.work().join("stage/releases").join(V2), &releases);
     stacks.push("main", "by hand");
     let before = stacks.git(&["rev-parse", "main"]);
-    let told = stacks.done(&with(&PROMOTE, &["--push"]));
-    assert!(told.stderr.contains(&format!("! {V2} is held back from stage prod")), "{}", told.stderr);
+    let refused = stacks.done(&with(&PROMOTE, &["--push"]));
+    assert!(refused.stderr.contains(&format!("! {V2} is held back from stage prod")), "{}", refused.stderr);
     assert_eq!(stacks.run(&with(&PROMOTE, &["--lift-hold"])).code, 1);
     assert_eq!(stacks.git(&["rev-parse", "main"]), before);
     stacks.done(&with(&PROMOTE, &["--lift-hold", "--push"]));

@@ -30,12 +30,12 @@ impl Proxy {
     fn answering(answer: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (tell, seen) = channel();
+        let (sender, seen) = channel();
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let mut buffer = [0; 4096];
                 let count = stream.read(&mut buffer).unwrap_or_default();
-                let _ = tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
+                let _ = sender.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
                 let _ = stream.write_all(answer);
             }
         });
@@ -105,10 +105,10 @@ fn api_server_is_asked_through_the_proxy() {
         run.stderr
     };
     for variable in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
-        let said = status(&remote, &[(variable, &proxy.url)]);
+        let stderr = status(&remote, &[(variable, &proxy.url)]);
         assert_eq!(proxy.asked(), ("CONNECT api.example.org:6443 HTTP/1.1".to_owned(), true));
         let named = format!("https://api.example.org:6443/ (through the proxy http://{})", proxy.address);
-        assert!(said.contains(&named), "{said}");
+        assert!(stderr.contains(&named), "{stderr}");
         proxy.seen.try_iter().for_each(drop);
     }
     let through = [("HTTPS_PROXY", proxy.url.as_str())];
@@ -158,9 +158,9 @@ fn git_is_asked_through_the_proxy() {
         assert_eq!(run.code, 2, "{}", run.stdout);
         run.stderr
     };
-    let said = releases("git+https://git.example.org/a.git", &[]);
+    let stderr = releases("git+https://git.example.org/a.git", &[]);
     assert_eq!(proxy.asked().0, "CONNECT git.example.org:443 HTTP/1.1");
-    assert!(said.contains(&format!("through the proxy http://{}", proxy.address)), "{said}");
+    assert!(stderr.contains(&format!("through the proxy http://{}", proxy.address)), "{stderr}");
     proxy.seen.try_iter().for_each(drop);
     releases("git+https://git.example.invalid/a.git", &[("NO_PROXY", "example.invalid")]);
     releases("git+https://127.0.0.1:1/a.git", &[]);
@@ -171,11 +171,11 @@ fn git_is_asked_through_the_proxy() {
 
 #[test]
 fn git_error_of_the_proxy_is_not_the_servers() {
-    let (source, wants) = ("git+https://git.example.org/a.git", Proxy::answering(WANTS_PASSWORD));
-    let run = run(&["releases", source], &[("HTTPS_PROXY", &wants.url)]);
-    assert_eq!((run.code, wants.asked().1), (2, false));
-    assert!(wants.asked().1, "the password is sent when it is asked for");
-    let named = format!("(through the proxy http://{})", wants.address);
+    let (source, proxy) = ("git+https://git.example.org/a.git", Proxy::answering(WANTS_PASSWORD));
+    let run = run(&["releases", source], &[("HTTPS_PROXY", &proxy.url)]);
+    assert_eq!((run.code, proxy.asked().1), (2, false));
+    assert!(proxy.asked().1, "the password is sent when it is asked for");
+    let named = format!("(through the proxy http://{})", proxy.address);
     assert!(run.stderr.contains(&named) && run.stderr.contains("proxy authentication"), "{}", run.stderr);
 }
 

@@ -12,17 +12,17 @@ use crate::support::{Run, scratch};
 fn listen(answer: &'static str) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = channel();
+    let (sender, requests) = channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut buffer = [0; 4096];
             let count = stream.read(&mut buffer).unwrap();
             let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
-            tell.send(text).unwrap();
+            sender.send(text).unwrap();
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
-    (address, told)
+    (address, requests)
 }
 
 const NO_TAGS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\n{\"tags\":[]}";

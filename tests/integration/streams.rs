@@ -66,8 +66,8 @@ fn results_unwritable_exit_2() {
     ] {
         let output = program(arguments).stdout(full()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
     }
 }
 
@@ -75,8 +75,8 @@ fn results_unwritable_exit_2() {
 fn reader_gone_is_no_error() {
     for arguments in [&["crds"][..], &["completion", "bash"], &["--help"]] {
         let mut child = program(arguments).stdout(closed()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }

@@ -47,8 +47,8 @@ fn artifact(testbed: &Testbed, namespace: &str, name: &str, spec: &str) -> Artif
     management.apply(&object).unwrap();
     let object = Object { kind: "gitrepository", namespace, name };
     let fetched = management.wait_ready(object, Duration::from_mins(1)).unwrap();
-    let said: &Value = fetched.pointer("/status/artifact").unwrap();
-    ArtifactRef::new(&serde_json::from_value::<Artifact>(said.clone()).unwrap()).unwrap()
+    let artifact: &Value = fetched.pointer("/status/artifact").unwrap();
+    ArtifactRef::new(&serde_json::from_value::<Artifact>(artifact.clone()).unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

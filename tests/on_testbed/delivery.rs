@@ -215,13 +215,13 @@ fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
     let sources = documents(&anew, "GitRepository").concat();
     assert!(sources.contains(&first) && sources.contains(&second), "{sources}");
 
-    two_releases_of_one_commit_are_told_apart(&example);
+    two_releases_of_one_commit_are_distinguished(&example);
 }
 
 /// Both releases have the same chart name and version, so that Helm's own comparison finds nothing to do. Dependants of
 /// the changed addon wait for it, also while it is suspended and its status still says that it is ready. (Part of the
 /// one test: a second example in the same workload clusters would conflict with it.)
-fn two_releases_of_one_commit_are_told_apart(example: &Example) {
+fn two_releases_of_one_commit_are_distinguished(example: &Example) {
     let settings = fs::read_to_string(example.path("clusterstack.yaml")).unwrap();
     let depends = "  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";
     example.write("clusterstack.yaml", &(settings + depends));

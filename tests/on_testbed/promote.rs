@@ -140,30 +140,30 @@ fn release_is_promoted_to_prod_and_rolled_back() {
 fn nobody_vouches_before_the_soak(stages: &Stages) {
     let other = stages.promote(&["--push"]);
     assert_eq!(other.code, 1, "{}{}", other.stdout, other.stderr);
-    let told = format!("Cluster {}/a runs {V1}", stages.stage.namespace);
-    assert!(other.stdout.contains(&told), "{}", other.stdout);
+    let expected = format!("Cluster {}/a runs {V1}", stages.stage.namespace);
+    assert!(other.stdout.contains(&expected), "{}", other.stdout);
 
     stages.stage.upgrade("a", V2);
     stages.stage.wait_at("a", V2);
     let young = stages.promote(&["--push"]);
     assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
     assert!(young.stderr.contains("refused: the clusters of stage do not vouch"), "{}", young.stderr);
-    let told = format!("Cluster {}/a has been ready with it for ", stages.stage.namespace);
-    assert!(young.stdout.contains(&told) && young.stdout.contains("but 1h are required"), "{}", young.stdout);
+    let expected = format!("Cluster {}/a has been ready with it for ", stages.stage.namespace);
+    assert!(young.stdout.contains(&expected) && young.stdout.contains("but 1h are required"), "{}", young.stdout);
     let latest = stages.wait_prod("clusterstack", STACK, "there", |_| true);
     assert_eq!(latest["status"]["latestRelease"], V1, "nothing came to prod");
 }
 
 fn promoted_as_shown(stages: &Stages) {
     let objects = stages.prod_objects();
-    let mut told = String::new();
+    let mut last = String::new();
     eventually("the soak is over", || {
         let run = stages.promote(&["--output", "json"]);
-        if run.stdout != told {
+        if run.stdout != last {
             eprintln!("{}{}", run.stdout, run.stderr);
         }
-        told = run.stdout;
-        told.contains("vouched")
+        last = run.stdout;
+        last.contains("vouched")
     });
     let shown = stages.promote(&["--filename", &objects, "--output", "json"]);
     assert_eq!(shown.code, 1, "shown only: {}", shown.stderr);
@@ -195,8 +195,8 @@ fn rolled_back(stages: &Stages) {
         ["rollback", "prod", "--reason", "monitoring loses samples", "--filename", &objects, "--push"];
     let rolled_back = stages.run(&rollback);
     assert_eq!(rolled_back.code, 0, "{}{}", rolled_back.stdout, rolled_back.stderr);
-    let told = format!("{}/b: nothing changes", stages.prod);
-    assert!(rolled_back.stdout.contains(&told), "{}", rolled_back.stdout);
+    let expected = format!("{}/b: nothing changes", stages.prod);
+    assert!(rolled_back.stdout.contains(&expected), "{}", rolled_back.stdout);
     let before = stages.generations();
     stages.wait_prod("clusterstack", STACK, "back at v1", |stack| stack["status"]["latestRelease"] == V1);
     stages.wait_prod("clusterstack", STACK, "ready", |stack| condition(stack, "Ready").0 == "True");

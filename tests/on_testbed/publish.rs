@@ -119,8 +119,8 @@ fn from_a_registry_into_the_catalog() {
     scenario.wait_ready("clusterstackrelease", V1);
 
     push(V2, Layout::Plain);
-    let told = publish(&address, &url, &["--all-new", "--plain-http"]);
-    assert!(told.contains(V2) && !told.contains(V1), "{told}");
+    let output = publish(&address, &url, &["--all-new", "--plain-http"]);
+    assert!(output.contains(V2) && !output.contains(V1), "{output}");
     scenario.wait_ready("clusterstackrelease", V2);
     scenario.wait_ready("clusterstack", STACK);
 
@@ -197,12 +197,12 @@ async fn a_pull_request_for_a_release() {
         let access = ["--git-username", gitea.user(), "--git-password-file", token];
         publish(stacks.to_str().unwrap(), &url, &[more.as_slice(), &access].concat())
     };
-    let told = publish();
-    assert!(told.contains(&format!("{name} is proposed: ")) && !told.contains(gitea.token()), "{told}");
+    let output = publish();
+    assert!(output.contains(&format!("{name} is proposed: ")) && !output.contains(gitea.token()), "{output}");
     let pulls = site.pulls().await;
     assert_eq!(pulls[0]["title"], format!("Publish {name}"));
     assert!(pulls[0]["body"].as_str().unwrap().contains("Stackflux-Content-Digest: sha256:"));
-    assert!(told.contains(pulls[0]["html_url"].as_str().unwrap()), "{told}");
+    assert!(output.contains(pulls[0]["html_url"].as_str().unwrap()), "{output}");
 
     assert!(publish().contains("is proposed"), "the same one is found");
     assert_eq!(site.pulls().await.len(), 1);

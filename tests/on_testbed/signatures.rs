@@ -97,7 +97,7 @@ fn key() -> Verification {
 
 #[tokio::test]
 async fn a_release_is_verified_in_either_format() {
-    for (site, said) in [
+    for (site, expected) in [
         (
             Site::push("signed/tag").await.with_signatures().await,
             format!("cosign, key {KEY}, signed as 127.0.0.1:5881/csr/openstack-demo"),
@@ -105,7 +105,7 @@ async fn a_release_is_verified_in_either_format() {
         (Site::push("signed/bundle").await.with_bundles().await, format!("cosign, key {KEY}")),
     ] {
         let fetched = site.fetch(key()).await.unwrap();
-        assert_eq!(fetched.provenance.verified, Some(said));
+        assert_eq!(fetched.provenance.verified, Some(expected));
         assert_eq!(fetched.provenance.digest.as_deref(), Some(DIGEST));
         assert_eq!(fetched.files.get("metadata.yaml").unwrap().content, METADATA);
         assert_eq!(site.fetch(Verification::Nothing).await.unwrap().provenance.verified, None);

@@ -198,9 +198,9 @@ fn a_tree_is_ready_when_everything_in_it_is() {
 #[test]
 fn a_clusteraddon_of_another_release_does_not_count() {
     let mut lists = lists();
-    let mut told = addon("prod", "one", "Applied", "Applied", "");
-    told["status"]["release"] = json!({"desired": "docker-demo-1-34-v0"});
-    lists.addons = vec![read(told)];
+    let mut outdated = addon("prod", "one", "Applied", "Applied", "");
+    outdated["status"]["release"] = json!({"desired": "docker-demo-1-34-v0"});
+    lists.addons = vec![read(outdated)];
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "one").unwrap();
     let chain = chain::chain(&snapshot, key, member, None).unwrap();

@@ -46,8 +46,8 @@ fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Op
         contents.take(files, "a", is_chart, super::DEPTH, &mut crate::release::Limits::default());
         contents
     };
-    let told = |kind: KindChange| (kind.name, kind.change, kind.deleted_by);
-    contents(from).compare(&contents(to)).kinds.into_iter().map(told).collect()
+    let summary = |kind: KindChange| (kind.name, kind.change, kind.deleted_by);
+    contents(from).compare(&contents(to)).kinds.into_iter().map(summary).collect()
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn git_directory_name_is_refused_with_its_path() {
     ] {
         let error = Edit::default().write(path, File { content: Vec::new(), executable: false }).unwrap_err();
         assert!(
-            matches!(&error, GitError::Path { path: told, error: PathError::Git } if told == path),
+            matches!(&error, GitError::Path { path: reported, error: PathError::Git } if reported == path),
             "{error}"
         );
     }

@@ -95,7 +95,7 @@ impl Host {
 }
 
 /// Returns the URL of a host where nothing listens.
-pub(crate) async fn nobody() -> Url {
+pub(crate) async fn unused_port() -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()
 }

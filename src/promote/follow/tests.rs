@@ -46,7 +46,7 @@ fn a_stack_follows_a_stage_by_its_directory_and_branch() {
 #[test]
 fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
     let at = |reference: Value| why(&git("prod/releases", &reference), ("main", HERE), &[]);
-    for (reference, told) in [
+    for (reference, expected) in [
         (json!({"tag": "main"}), "it follows the tag main, which is not a branch"),
         (json!({"commit": "abc"}), "it follows the commit abc, which is not a branch"),
         (json!({"semver": ">=1.0.0"}), "it follows the version range >=1.0.0, which is not a branch"),
@@ -59,7 +59,7 @@ fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
         (json!({"branch": "main", "tag": "v1"}), "it follows the tag v1, which is not a branch"),
         (json!({}), "it follows the branch master"),
     ] {
-        assert_eq!(at(reference), told);
+        assert_eq!(at(reference), expected);
     }
     let nothing = json!({"git": {"url": HERE, "path": "prod/releases"}});
     assert_eq!(why(&nothing, ("main", HERE), &[]), "it follows the branch master");

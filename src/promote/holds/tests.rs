@@ -43,8 +43,8 @@ fn a_hold_that_would_hold_nothing_back_is_refused_with_its_line() {
         format!("holds:\n{}{}", hold("openstack-scs-1-32-v2", "prod"), hold("openstack-scs-1-32-v2", "prd"));
     assert!(Holds::parse(Some(both.as_bytes()), None).is_ok(), "without stages it is not known");
     let problems = Holds::parse(Some(both.as_bytes()), Some(&stages)).unwrap_err().to_string();
-    let told = "stackflux.holds.yaml:6: stackflux.yaml has no stage \"prd\"; it has stage, prod\n  6 |   - release: ";
-    assert!(problems.starts_with(told), "{problems}");
+    let expected = "stackflux.holds.yaml:6: stackflux.yaml has no stage \"prd\"; it has stage, prod\n  6 |   - release: ";
+    assert!(problems.starts_with(expected), "{problems}");
     let release = format!("holds:\n{}", hold("nothing", "prod"));
     let problems = Holds::parse(Some(release.as_bytes()), Some(&stages)).unwrap_err().to_string();
     assert!(problems.starts_with("stackflux.holds.yaml:2: "), "{problems}");

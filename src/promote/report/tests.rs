@@ -101,7 +101,7 @@ fn promotion() -> Promotion {
 #[test]
 fn a_report_says_what_a_person_has_to_know() {
     let text = document(&promotion()).to_plain();
-    for told in [
+    for expected in [
         "Promote openstack-scs-1-32-v2 from stage to prod\n",
         "Soak: 2 clusters ready with this content for 26h 3m, since 2026-11-20T10:00:00Z",
         "ClusterStack prod/auto subscribes to the latest, and will offer it instead of openstack-scs-1-32-v1",
@@ -118,7 +118,7 @@ fn a_report_says_what_a_person_has_to_know() {
         "Cluster tenant/three\n",
         "changed HelmRelease tenant/three.cni\n",
     ] {
-        assert!(text.contains(told), "{told:?} is not in\n{text}");
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
 }
 
@@ -127,9 +127,9 @@ fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
     let mut promotion = promotion();
     let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
     soaked.only.selector = Some("wave=1".to_owned());
-    let told = "since 2026-11-20T10:00:00Z; only Clusters with the labels wave=1 were queried";
-    assert!(promotion.soak.sentence().ends_with(told));
-    assert!(document(&promotion).to_plain().contains(&format!("{told}\n")));
+    let expected = "since 2026-11-20T10:00:00Z; only Clusters with the labels wave=1 were queried";
+    assert!(promotion.soak.sentence().ends_with(expected));
+    assert!(document(&promotion).to_plain().contains(&format!("{expected}\n")));
     assert_eq!(serde_json::to_value(&promotion).unwrap()["soak"]["vouched"]["only"]["selector"], "wave=1");
 }
 
@@ -169,8 +169,8 @@ fn thousand_different_clusters_fit_into_pull_request_text() {
     promotion.effect.upgrades[0].clusters = (0..1000).map(one).collect();
     let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
     assert!(text.len() <= MAX_BODY_BYTES && text.contains("**Left out, because"), "{}", text.len());
-    let told = "`Cluster tenant/cluster-0: 1 value in the HelmRelease of cni`";
-    assert!(text.contains("### Cluster `tenant/cluster-200`\n") && text.contains(told), "{text}");
+    let expected = "`Cluster tenant/cluster-0: 1 value in the HelmRelease of cni`";
+    assert!(text.contains("### Cluster `tenant/cluster-200`\n") && text.contains(expected), "{text}");
     let all = document(&promotion).to_plain();
     assert!(all.contains("Cluster tenant/cluster-999\n"));
 }
@@ -189,13 +189,13 @@ fn what_is_too_long_takes_no_warning_with_it() {
         .collect();
     let text = document(&promotion).to_markdown(MAX_BODY_BYTES);
     assert!(text.len() <= MAX_BODY_BYTES, "{}", text.len());
-    for told in [
+    for expected in [
         "**Helm deletes these CRDs, and with them all objects of their kinds**: `b.cilium.io`\n",
         "- **Held**: `cni`: `Held`: `xxxx",
         "<summary>1 value in values.yaml of <code>addon cni</code></summary>\n\n- `xxxx",
         "because this is as long as a pull request may be:** `a part of Clusters that are not planned for`. The same",
     ] {
-        assert!(text.contains(told), "{told:?} is not in\n{text}");
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
     assert!(!text.contains(&"x".repeat(400)), "{text}");
 }

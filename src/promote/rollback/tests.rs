@@ -61,14 +61,14 @@ fn rollback(present: &[u8], kubernetes_moves: bool) -> Rollback {
 #[test]
 fn rollback_reports_what_each_stack_offers_next() {
     let text = rollback(&[1, 2], false).document().to_plain();
-    for told in [
+    for expected in [
         "ClusterStack prod/auto offers openstack-scs-1-32-v1 again\n",
         "ClusterStack prod/listed goes on to offer it: its versions have it, and it is pinned. Take v2 out of them\n",
         "ClusterStack prod/other does not offer it: nothing changes\n",
         "prod/one: nothing changes; class, charts and pins stay",
         "Each goes back when its class is set to openstack-scs-1-32-v1's\n",
     ] {
-        assert!(text.contains(told), "{told:?} is not in\n{text}");
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
     assert!(!text.contains("prod/two"), "{text}");
 }
@@ -85,6 +85,6 @@ fn a_stack_may_have_nothing_left_or_something_later() {
 #[test]
 fn rollback_refused_by_cluster_api_is_reported() {
     let text = rollback(&[1, 2], true).document().to_plain();
-    let told = "class is set to openstack-scs-1-32-v1's, and its version from v1.32.2 to v1.32.1. Cluster API refuses";
-    assert!(text.contains(told), "{text}");
+    let expected = "class is set to openstack-scs-1-32-v1's, and its version from v1.32.2 to v1.32.1. Cluster API refuses";
+    assert!(text.contains(expected), "{text}");
 }

@@ -189,8 +189,8 @@ fn unselected_clusters_are_reported() {
     world.only = Selection { namespace: Some("tenant".to_owned()), selector: Some("a=b".to_owned()) };
     assert_eq!(world.ask("1h").unwrap().only, world.only);
     world.members.clear();
-    let told = "no Cluster runs it; only Clusters in namespace tenant with the labels a=b were queried";
-    assert_eq!(world.problems("1h"), [told]);
+    let expected = "no Cluster runs it; only Clusters in namespace tenant with the labels a=b were queried";
+    assert_eq!(world.problems("1h"), [expected]);
     assert_eq!(Selection::default().to_string(), "");
 }
 
@@ -202,9 +202,9 @@ fn soak_without_clusters_fails() {
     world.releases.clear();
     assert_eq!(world.problems("1h"), ["no ClusterStack of stage has it: there is none of its stack"]);
     world.others.push("ClusterStack a/b does not count: it follows the branch other".to_owned());
-    let told =
+    let expected =
         ["no ClusterStack of stage has it", "ClusterStack a/b does not count: it follows the branch other"];
-    assert_eq!(world.problems("1h"), told);
+    assert_eq!(world.problems("1h"), expected);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn long_problem_list_is_truncated() {
 
 #[test]
 fn durations_show_two_units() {
-    let told = |seconds| HumanDuration(SignedDuration::from_secs(seconds)).to_string();
+    let text = |seconds| HumanDuration(SignedDuration::from_secs(seconds)).to_string();
     let seconds = [0, 59, 60, 200, 3600, 3659, 3660, 93_780];
-    assert_eq!(seconds.map(told), ["0s", "59s", "1m", "3m 20s", "1h", "1h", "1h 1m", "26h 3m"]);
+    assert_eq!(seconds.map(text), ["0s", "59s", "1m", "3m 20s", "1h", "1h", "1h 1m", "26h 3m"]);
 }

@@ -98,8 +98,8 @@ fn stage_conflicts_are_reported_together() {
 fn a_stage_without_a_branch_is_on_that_of_the_file() {
     let text = file(&["name: a", "name: b, branch: trunk"]);
     let parse = |branch| Stages::parse(FILE, text.as_bytes(), branch).map(drop);
-    let told = parse(Some("trunk")).unwrap_err().to_string();
-    assert!(told.contains("stage \"b\" has the directory releases and \"a\" has releases"), "{told}");
+    let error = parse(Some("trunk")).unwrap_err().to_string();
+    assert!(error.contains("stage \"b\" has the directory releases and \"a\" has releases"), "{error}");
     assert_eq!((parse(Some("main")), parse(None)), (Ok(()), Ok(())));
 }
 

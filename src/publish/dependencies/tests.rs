@@ -56,10 +56,10 @@ fn unfetchable_dependencies_are_refused() {
         ("{name: x, version: 1, repository: 'file:///etc'}", "not a chart of this release"),
         ("{name: ../x, version: 1, repository: 'https://host/'}", "invalid chart name"),
     ] {
-        let told = of(dependency).unwrap_err();
-        let error = told.lines().find(|line| line.starts_with("error: DependencyUnresolved")).unwrap();
-        assert!(error.contains(why), "{dependency}: {told}");
-        assert!(!error.contains("geheim"), "{told}");
+        let findings = of(dependency).unwrap_err();
+        let error = findings.lines().find(|line| line.starts_with("error: DependencyUnresolved")).unwrap();
+        assert!(error.contains(why), "{dependency}: {findings}");
+        assert!(!error.contains("geheim"), "{findings}");
     }
 }
 
@@ -119,7 +119,7 @@ fn a_lock_says_which_version() {
         ("{".to_owned(), "Chart.lock cannot be read"),
         (format!("&a {{{place}, version: 1.2.7}}, *a"), "Chart.lock cannot be read"),
     ] {
-        let told = locked(&lock).unwrap_err();
-        assert!(told.contains("DependencyUnresolved") && told.contains(why), "{lock}: {told}");
+        let error = locked(&lock).unwrap_err();
+        assert!(error.contains("DependencyUnresolved") && error.contains(why), "{lock}: {error}");
     }
 }

@@ -124,10 +124,10 @@ fn what_the_repository_leaves_out() {
     for patterns in
         [[("", "*.yaml\n")], [("releases", "Chart.yaml\n")], [("", "/releases/*/cluster-addon/\n")]]
     {
-        let told = left_out(&patterns).unwrap_err();
+        let error = left_out(&patterns).unwrap_err();
         assert!(
-            told.contains("leaves out files that its charts need: cluster-addon/cni/Chart.yaml"),
-            "{told}"
+            error.contains("leaves out files that its charts need: cluster-addon/cni/Chart.yaml"),
+            "{error}"
         );
     }
     assert_eq!(left_out(&[("", "*.yaml\n"), ("releases", "!*.yaml\n")]), Ok(true));

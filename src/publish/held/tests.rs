@@ -44,7 +44,7 @@ fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
     let place = HoldScope { repository: "stacks", branch: None, directory: "releases" };
     let name = NAME.parse().unwrap();
     assert_eq!(held(&name, &place, |_| Ok(None)).unwrap(), None);
-    for (holds, stages, told) in [
+    for (holds, stages, expected) in [
         ("holds:\n- {release: x}\n", STAGES, "stacks: stackflux.holds.yaml:2: "),
         (
             holds("stag").as_str(),
@@ -56,7 +56,7 @@ fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
         let read =
             |file: &str| Ok(Some(if file == "stackflux.yaml" { stages } else { holds }.as_bytes().to_vec()));
         let error = held(&name, &place, read).unwrap_err();
-        assert!(error.to_string().starts_with(told), "{error}");
+        assert!(error.to_string().starts_with(expected), "{error}");
         assert_eq!(error.reason(), "InvalidStackRepository");
     }
 }

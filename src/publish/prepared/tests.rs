@@ -141,7 +141,7 @@ fn invalid_git_path_error_names_the_archive() {
     for path in ["cilium/.GIT/config", "cilium/git~1/x"] {
         let findings =
             crate::release::archive::unpack(&packed(path, "x"), "a.tgz", &Limits::default()).unwrap_err();
-        let told = findings.to_string();
-        assert!(told.contains("InvalidPath") && told.contains(path) && told.contains("`.git`"), "{told}");
+        let text = findings.to_string();
+        assert!(text.contains("InvalidPath") && text.contains(path) && text.contains("`.git`"), "{text}");
     }
 }

@@ -34,7 +34,7 @@ fn a_stack_repository() {
     assert_eq!(origin.single(), None);
     let name: ReleaseName = NAME.parse().unwrap();
     let broken: ReleaseName = "openstack-demo-1-34-v3".parse().unwrap();
-    let nobody: ReleaseName = "openstack-demo-1-34-v4".parse().unwrap();
+    let missing: ReleaseName = "openstack-demo-1-34-v4".parse().unwrap();
     wait(async {
         let listing = origin.list().await.unwrap();
         assert_eq!(listing.releases, [name.clone(), broken.clone()].into());
@@ -48,7 +48,7 @@ fn a_stack_repository() {
         assert_eq!(fetched.files.len(), 3);
 
         assert_eq!(origin.describe(&broken).await.unwrap_err().reason(), "MissingFile");
-        assert_eq!(origin.fetch(&nobody).await.unwrap_err().reason(), "ReleaseNotFound");
+        assert_eq!(origin.fetch(&missing).await.unwrap_err().reason(), "ReleaseNotFound");
     });
 }
 

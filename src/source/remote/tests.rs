@@ -94,8 +94,8 @@ fn missing_release_or_directory_is_reported() {
     assert_eq!(reason(wait(origin(&directory, "").fetch(&missing))), "ReleaseNotFound");
     for rest in ["//nosuch", "//releases/nosuch", "//README.md"] {
         let error = wait(origin(&directory, rest).list()).unwrap_err();
-        let told = format!(": not found: the directory {}", &rest[2..]);
-        assert!(error.to_string().ends_with(&told), "{error}");
+        let expected = format!(": not found: the directory {}", &rest[2..]);
+        assert!(error.to_string().ends_with(&expected), "{error}");
         assert_eq!(reason(wait(origin(&directory, rest).fetch(&name(V1)))), "SourceNotFound", "{rest}");
     }
     for rest in ["?ref=missing", "?ref=0123456789abcdef0123456789abcdef01234567"] {

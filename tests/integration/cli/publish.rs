@@ -157,13 +157,13 @@ fn the_branch_is_the_one_that_the_repository_has() {
     );
     git(&work, &["push", "-q", "origin", "master"]);
 
-    for (more, said) in [
+    for (more, expected) in [
         (vec!["--branch", "main"], "branch main not found: the repository has master"),
         (vec!["--branch", "main", "--dry-run"], "branch main not found"),
         (vec!["--branch", "refs/heads/master"], "name the branch without refs/heads/"),
     ] {
         let refused = publish(&directory, "stack", &to, &[&["--release", RELEASE], &more[..]].concat());
-        assert!(refused.code == 2 && refused.stderr.contains(said), "{more:?}: {}", refused.stderr);
+        assert!(refused.code == 2 && refused.stderr.contains(expected), "{more:?}: {}", refused.stderr);
     }
     let run = publish(&directory, "stack", &to, &["--release", RELEASE]);
     assert!(run.code == 0 && run.stderr.contains("on branch master"), "{}", run.stderr);

@@ -6,11 +6,11 @@ use super::{PROMOTE, Stacks, V1, V2, with};
 use crate::support::stackflux;
 
 #[track_caller]
-fn refused(stacks: &Stacks, arguments: &[&str], told: &str) {
+fn refused(stacks: &Stacks, arguments: &[&str], expected: &str) {
     let before = stacks.git(&["for-each-ref"]);
     let run = stacks.run(&with(arguments, &["--push"]));
     assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains(told), "{told:?} is not in\n{}", run.stderr);
+    assert!(run.stderr.contains(expected), "{expected:?} is not in\n{}", run.stderr);
     assert_eq!(stacks.git(&["for-each-ref"]), before, "nothing is written");
 }
 
@@ -109,12 +109,12 @@ fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
     fs::remove_file(stacks.work().join(format!("prod/releases/{V1}/cluster-class/Chart.yaml"))).unwrap();
     stacks.push("main", "an old release that cannot be read");
     let shown = stacks.done(&with(&PROMOTE, &["--push"]));
-    for told in [
+    for expected in [
         "Releases of the stage that cannot be compared\n",
         &format!("{V1}: prod/releases/{V1} cannot be used: error: MissingFile"),
         &format!("Cluster demo/one: it has {V1}, which cannot be compared\n"),
     ] {
-        assert!(shown.stdout.contains(told), "{told:?} is not in\n{}", shown.stdout);
+        assert!(shown.stdout.contains(expected), "{expected:?} is not in\n{}", shown.stdout);
     }
     stacks.pull("main");
     stacks.write("prod/clusterstack.yaml", "a: [\n");
@@ -138,9 +138,9 @@ fn stack_that_follows_a_tag_is_named_when_none_follows_stage() {
     fs::write(&file, text).unwrap();
     stacks.push("main", "a tag");
     let shown = stacks.run(&PROMOTE);
-    let told =
+    let expected =
         "ClusterStack demo/docker-demo-1-34 does not count: it follows the tag v1, which is not a branch\n";
-    assert!(shown.stdout.contains(told), "{}", shown.stdout);
+    assert!(shown.stdout.contains(expected), "{}", shown.stdout);
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn release_rolled_back_from_first_stage_is_not_republished() {
     for more in ["--dry-run", "--branch=main"] {
         let run = publish(&format!("stage/releases/{V2}"), more);
         assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
-        let told =
+        let expected =
             format!("{V2} is held back from stage stage: it leaks\n→ once that is solved, remove the entry");
-        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert!(run.stderr.contains(&expected), "{}", run.stderr);
     }
     // What a pipeline publishes is not what anybody asked for by name.
     let new = publish("stage", "--all-new");

@@ -122,8 +122,8 @@ fn a_cluster_has_the_version_of_its_release() {
         let outcome = apply(&cluster_of(namespace, name, api, &class, version));
         assert_eq!(outcome.is_ok(), admitted, "{name} {api} {class} {version}: {outcome:?}");
         if let Err(refusal) = outcome {
-            let told = format!("spec.topology.version is {version}, but release docker-demo-1-3");
-            assert!(refusal.contains(&told), "{refusal}");
+            let expected = format!("spec.topology.version is {version}, but release docker-demo-1-3");
+            assert!(refusal.contains(&expected), "{refusal}");
         }
     }
 }
@@ -142,14 +142,14 @@ fn a_cluster_that_does_not_fit_can_still_be_changed_otherwise() {
 #[test]
 fn the_operator_writes_no_namespace_but_its_own() {
     let namespace = namespace();
-    let told = "stackflux may write only namespaces with the label";
+    let expected = "stackflux may write only namespaces with the label";
     for refused in [
         &["delete", "namespace", namespace][..],
         &["create", "namespace", "policy-without-label", "--dry-run=server"],
         &["label", "namespace", namespace, "app.kubernetes.io/managed-by=stackflux"],
     ] {
         let refusal = as_operator(refused).unwrap_err();
-        assert!(refusal.contains(told), "{refusal}");
+        assert!(refusal.contains(expected), "{refusal}");
     }
     let name = format!("{namespace}-helm");
     let labels = json!({"app.kubernetes.io/managed-by": "stackflux"});

@@ -36,9 +36,9 @@ fn what_is_committed_is_applied_by_flux_and_seen() {
         .filter(|write| ["helmreleases", "helmcharts", "gitrepositories"].contains(&&*write.resource));
     assert_eq!(flux.map(|write| format!("{write:?}")).collect::<Vec<_>>(), [] as [String; 0]);
     one_field(&scenario, &fleet);
-    somebody_else(&scenario, &fleet);
+    edited_file_is_kept(&scenario, &fleet);
     an_upgrade(&scenario, &fleet);
-    a_cluster_goes(&scenario, &fleet);
+    cluster_is_deleted(&scenario, &fleet);
 }
 
 /// One field of one cluster changes: one commit, and nothing but files of the cluster in it.
@@ -61,7 +61,7 @@ fn one_field(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
 }
 
 /// The operator does not overwrite a file that another author edited, and the cluster's status names the file.
-fn somebody_else(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+fn edited_file_is_kept(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     let file = format!("clusters/{}/a/helmrelease-{}.yaml", scenario.namespace, scenario.object("a", "cni"));
     fleet.edit("edit", &file, |text| format!("# mine\n{text}"));
     scenario.set_endpoint("a", "again.example.org");
@@ -89,7 +89,7 @@ fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
 }
 
 /// The cluster is deleted: its files are removed, and nothing is uninstalled.
-fn a_cluster_goes(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+fn cluster_is_deleted(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
     scenario.clusters.delete(&scenario.namespace, &["a".to_owned()]).unwrap();
     for addon in ADDONS.iter().filter(|addon| **addon != "policies") {
         scenario.wait_gone("helmrelease", &scenario.object("a", addon));

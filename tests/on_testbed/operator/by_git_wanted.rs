@@ -110,8 +110,8 @@ fn cluster_upgrade_to_next_stack_requires_the_same_git_path() {
 
     scenario.wait("clusterstackrelease", NEXT.1, "pinned", |release| release["spec"]["source"].is_object());
     scenario.clusters.upgrade(&scenario.namespace, "a", NEXT.1, "v1.35.0").unwrap();
-    let told = |addon: &Value| condition(addon, "Delivered").1 == "DeliveredElsewhere";
-    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told", told);
+    let is_elsewhere = |addon: &Value| condition(addon, "Delivered").1 == "DeliveredElsewhere";
+    let addon = scenario.wait("clusteraddon", "cluster-addon-a", "told", is_elsewhere);
     let message = condition(&addon, "Delivered").2;
     assert!(message.contains(STACK) && message.contains("give both the same"), "{message}");
     assert!(!fleet.clone("elsewhere").join("elsewhere/clusters").exists());

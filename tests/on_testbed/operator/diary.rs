@@ -19,7 +19,7 @@ use super::scenario::Scenario;
 pub(crate) struct Diary {
     /// The watches end with the runtime. After a failure they are restarted.
     _runtime: Runtime,
-    told: Arc<Mutex<BTreeSet<String>>>,
+    entries: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Diary {
@@ -29,33 +29,33 @@ impl Diary {
         let access =
             ClusterAccess { kubeconfig: Some(scenario.management().kubeconfig().to_owned()), context: None };
         let client = runtime.block_on(connect(&access)).unwrap().client;
-        let told: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+        let entries: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         for kind in ["ClusterStack", "ClusterStackRelease", "ClusterAddon"] {
             let resource =
                 ApiResource::from_gvk(&GroupVersionKind::gvk("clusterstack.x-k8s.io", "v1alpha1", kind));
             let api = Api::<DynamicObject>::namespaced_with(client.clone(), &scenario.namespace, &resource);
-            let told = told.clone();
+            let entries = entries.clone();
             runtime.spawn(async move {
                 let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
                 while let Some(event) = events.next().await {
                     if let Ok(Event::Apply(object) | Event::InitApply(object)) = event {
-                        told.lock().unwrap_or_else(PoisonError::into_inner).extend(sentences(&json!(object)));
+                        entries.lock().unwrap_or_else(PoisonError::into_inner).extend(sentences(&json!(object)));
                     }
                 }
             });
         }
-        Self { _runtime: runtime, told }
+        Self { _runtime: runtime, entries }
     }
 
     /// Fails if any state was a failure, or required action by a user.
     pub(crate) fn assert_nothing_failed(&self, during: &str) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(!told.is_empty(), "the diary is empty: nothing was watched");
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(!entries.is_empty(), "the diary is empty: nothing was watched");
         // Whether a release is in use is not a matter of success.
         let is_bad = |sentence: &&String| {
             !sentence.contains(": InUse=") && BAD.iter().any(|bad| sentence.contains(bad))
         };
-        let bad: Vec<_> = told.iter().filter(is_bad).collect();
+        let bad: Vec<_> = entries.iter().filter(is_bad).collect();
         assert!(bad.is_empty(), "{during}: {bad:#?}");
     }
 }

@@ -9,7 +9,7 @@ const ADDON: &str = "cluster-addon-a";
 /// The image in the chart `cni` of the first release.
 const IMAGE: &str = "busybox:1.37.0";
 
-fn is_told(scenario: &Scenario, words: &[&str]) -> bool {
+fn has_event(scenario: &Scenario, words: &[&str]) -> bool {
     scenario.events(ADDON).iter().any(|note| words.iter().all(|word| note.contains(word)))
 }
 
@@ -39,8 +39,8 @@ fn in_the_workload_cluster(scenario: &Scenario) {
     scenario.wait("helmrelease", &scenario.object("a", "cni"), "driftDetection: warn", only_reports);
     edit_image(scenario);
     request(scenario, "second");
-    let is_told = |addon: &Value| condition(addon, "Ready").1 == "Drifted";
-    let addon = scenario.wait("clusteraddon", ADDON, "not ready for drift", is_told);
+    let is_drifted = |addon: &Value| condition(addon, "Ready").1 == "Drifted";
+    let addon = scenario.wait("clusteraddon", ADDON, "not ready for drift", is_drifted);
     let (status, _, message) = condition(&addon, "Ready");
     assert!(
         status == "False" && message.contains(&format!("DaemonSet/kube-system/{cni}")),
@@ -82,13 +82,13 @@ fn in_the_values(scenario: &Scenario) {
     let before = release()["spec"].clone();
     scenario.patch("helmrelease", &name, &json!({"spec": {"values": {"hole": {"in": "the wall"}}}}));
     eventually("the key is gone", || release()["spec"] == before);
-    eventually("an event names who it was", || is_told(scenario, &[&name, "somebody"]));
+    eventually("an event names who it was", || has_event(scenario, &[&name, "somebody"]));
     // The next one is reported as well, also within the time in which equal events are merged.
     let other =
         ["patch", "helmrelease", &name, &format!("--namespace={}", scenario.namespace), "--type=merge"];
     let change = ["--field-manager=another", r#"--patch={"spec": {"values": {"hole": {"in": "the roof"}}}}"#];
     scenario.management().kubectl(&[&other[..], &change].concat()).unwrap();
-    eventually("an event names who it was now", || is_told(scenario, &[&name, "another"]));
+    eventually("an event names who it was now", || has_event(scenario, &[&name, "another"]));
     eventually("the other key is gone", || release()["spec"] == before);
     scenario.wait_addons("a");
     assert_eq!(release()["spec"], before);
@@ -99,7 +99,7 @@ fn a_suspension_is_respected_and_shown() {
     let (scenario, _operator) = Scenario::shared("pause").with_cluster();
     by_a_person(&scenario);
     by_the_settings(&scenario);
-    assert!(!is_told(&scenario, &["changed by"]), "{:?}", scenario.events(ADDON));
+    assert!(!has_event(&scenario, &["changed by"]), "{:?}", scenario.events(ADDON));
 }
 
 fn by_a_person(scenario: &Scenario) {

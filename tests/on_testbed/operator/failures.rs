@@ -39,7 +39,7 @@ fn releases(scenario: &Scenario) {
 
 /// Waits until Flux reports a failure, and then for the `ClusterAddon`, which has to follow: in this phase, and with
 /// Flux's current message. Helm's message about a wait that timed out depends on the point at which it did.
-fn told(scenario: &Scenario, addon: &str, (kind, status): (&str, &str), phase: &str) -> String {
+fn wait_for_phase(scenario: &Scenario, addon: &str, (kind, status): (&str, &str), phase: &str) -> String {
     let (addon, object) = (scenario.addon(addon), scenario.object("bad", addon));
     let knows = |release: &Value| condition(release, kind).0 == status;
     scenario.wait("helmrelease", &object, &format!("{kind}={status}"), knows);
@@ -48,15 +48,15 @@ fn told(scenario: &Scenario, addon: &str, (kind, status): (&str, &str), phase: &
         let release = scenario.get("helmrelease", &object).unwrap();
         let cluster = scenario.get("clusteraddon", "cluster-addon-bad").unwrap();
         let found = addon_status(&cluster, &addon).unwrap();
-        let (said, message) = (one_line(condition(&release, kind).2), found["message"].as_str());
-        let is_told = |message: &&str| !said.is_empty() && message.contains(&said);
+        let (reported, message) = (one_line(condition(&release, kind).2), found["message"].as_str());
+        let has_cause = |message: &&str| !reported.is_empty() && message.contains(&reported);
         // On a slow machine several attempts have failed already.
         let is_phase =
             found["phase"] == phase || (phase == "Retrying" && found["phase"] == "RepeatedlyFailing");
-        if let Some(message) = message.filter(is_told).filter(|_| is_phase) {
+        if let Some(message) = message.filter(has_cause).filter(|_| is_phase) {
             return message.to_owned();
         }
-        assert!(begun.elapsed() < SOON, "Flux: {kind}={status} {said}\nwe, not {phase}: {found:#}");
+        assert!(begun.elapsed() < SOON, "Flux: {kind}={status} {reported}\nwe, not {phase}: {found:#}");
     }
 }
 
@@ -76,11 +76,11 @@ fn failing_addons_report_helm_messages_and_others_stay_ready() {
 
     let hangs = |addon: &Value| addon["phase"] == "Progressing";
     scenario.wait_addon("bad", &scenario.addon("ccm"), "Progressing", hangs);
-    told(&scenario, "ccm", ("Reconciling", "True"), "Progressing");
-    let broken = told(&scenario, "monitoring", ("Released", "False"), "Retrying");
+    wait_for_phase(&scenario, "ccm", ("Reconciling", "True"), "Progressing");
+    let broken = wait_for_phase(&scenario, "monitoring", ("Released", "False"), "Retrying");
     assert!(broken.contains(NO_IMAGE), "{broken}");
     let good = scenario.wait_addons("good");
-    let hung = told(&scenario, "ccm", ("Released", "False"), "Retrying");
+    let hung = wait_for_phase(&scenario, "ccm", ("Released", "False"), "Retrying");
     assert!(!hung.contains(NO_IMAGE), "{hung}");
     let [ccm, monitoring] = ["ccm", "monitoring"].map(|addon| format!("{}: ", scenario.addon(addon)));
     let both = |addon: &Value| {
@@ -112,7 +112,7 @@ fn an_upgrade_is_rolled_back(scenario: &Scenario) {
     for cluster in ["bad", "good"] {
         scenario.upgrade(cluster, V2);
     }
-    let back = told(scenario, "cni", ("Remediated", "True"), "RolledBack");
+    let back = wait_for_phase(scenario, "cni", ("Remediated", "True"), "RolledBack");
     assert!(back.contains(NO_IMAGE), "{back}");
     for mended in ["monitoring", "ccm"] {
         scenario.wait_addon("bad", &scenario.addon(mended), "Applied", |addon| addon["phase"] == "Applied");

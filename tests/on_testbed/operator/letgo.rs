@@ -46,7 +46,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
     scenario.assert_nothing_uninstalled("one");
 
     // The cluster is deleted for good, which takes long.
-    goes_slowly(&scenario);
+    deletion_is_slow(&scenario);
     all_gone(&scenario, "a");
     scenario.assert_nothing_uninstalled("one");
     let workload = scenario.testbed.workload("one").unwrap();
@@ -55,7 +55,7 @@ fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
 }
 
 /// A deleted Cluster with another finalizer reports so, before anything is cleaned up.
-fn goes_slowly(scenario: &Scenario) {
+fn deletion_is_slow(scenario: &Scenario) {
     let hold = |finalizers: Value| {
         let change = json!({"metadata": {"finalizers": finalizers}});
         scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
@@ -163,9 +163,9 @@ fn paused(scenario: &Scenario) {
     let patch = |change: Value| scenario.clusters.patch(&scenario.namespace, "a", &change).unwrap();
     patch(json!({"spec": {"paused": true}}));
     let is_paused = |addon: &Value| {
-        let told =
+        let conditions =
             ["Ready", "ClusterAvailable", "ReleaseReady", "ValuesRendered", "Delivered", "AddonsReady"];
-        told.map(|kind| condition(addon, kind)).iter().all(|told| (told.0, told.1) == ("Unknown", "Paused"))
+        conditions.map(|kind| condition(addon, kind)).iter().all(|state| (state.0, state.1) == ("Unknown", "Paused"))
     };
     scenario.wait("clusteraddon", "cluster-addon-a", "said to be paused", is_paused);
     let is_counted = |stack: &Value| stack["status"]["clusters"]["paused"] == 1;

@@ -56,14 +56,14 @@ fn lists_and_watches_that_lie_delete_nothing() {
     scenario.wait_settled(&[("a", V1), ("b", V1)]);
     state::assert_same(&end, &state::of(&scenario, &commit));
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
-    the_past_is_told(&scenario, &alone, (&audit, begun));
+    stale_lists_change_nothing(&scenario, &alone, (&audit, begun));
     for workload in ["one", "two"] {
         scenario.assert_nothing_uninstalled(workload);
     }
 }
 
 /// A proxy that first sees the first release in use, and answers so after the cluster has moved to the second.
-fn the_past_is_told(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
+fn stale_lists_change_nothing(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
     let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
     let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
     scenario.upgrade("a", V2);

@@ -8,7 +8,7 @@ use stackflux_testbed::{LyingProxy, Operator, Testbed};
 use super::account::the_installed_account_may_do_all_that_it_has_to;
 use super::quiet::nothing_is_written_when_nothing_changes;
 use super::scenario::{Alone, PATIENCE, SHORT_LEASE, eventually, leads};
-use super::secrets::only_the_secrets_that_are_named_are_read_and_none_is_told;
+use super::secrets::only_named_secrets_are_read_and_none_is_shown;
 use crate::definitions::apply_definitions;
 
 /// Parts that need an API server without operators of other tests, one after the other: all count the writes there, by
@@ -18,7 +18,7 @@ fn operator_alone_writes_and_reads_no_more_than_it_must() {
     let alone = Alone::start(&["one", "two"]);
     restarted_operator_leads_again_and_writes_only_its_lease(&alone.testbed);
     the_installed_account_may_do_all_that_it_has_to(&alone.testbed);
-    only_the_secrets_that_are_named_are_read_and_none_is_told(&alone.testbed);
+    only_named_secrets_are_read_and_none_is_shown(&alone.testbed);
     nothing_is_written_when_nothing_changes(&alone.testbed);
 }
 

@@ -77,13 +77,13 @@ fn invalid_release_is_reported_and_affects_no_other() {
     scenario.wait_ready("clusterstackrelease", V3);
 
     let catalog = format!("{STACK}-catalog");
-    a_refused_request_is_told_in_an_event(&scenario, ("clusterstack", STACK), &catalog);
-    a_refused_request_is_told_in_an_event(&scenario, ("clusterstackrelease", V1), V1);
+    refused_request_is_reported_in_an_event(&scenario, ("clusterstack", STACK), &catalog);
+    refused_request_is_reported_in_an_event(&scenario, ("clusterstackrelease", V1), V1);
 }
 
 /// A request to reconcile that the API server refuses for the `GitRepository` is handled, and changes nothing else; the
 /// next request succeeds.
-fn a_refused_request_is_told_in_an_event(scenario: &Scenario, (kind, name): (&str, &str), repository: &str) {
+fn refused_request_is_reported_in_an_event(scenario: &Scenario, (kind, name): (&str, &str), repository: &str) {
     let ask = |token: &str| {
         let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
         scenario.patch(kind, name, &request);
@@ -111,7 +111,7 @@ fn a_refused_request_is_told_in_an_event(scenario: &Scenario, (kind, name): (&st
 }
 
 /// The status and the reason of a condition.
-fn told<'a>(object: &'a Value, kind: &str) -> (&'a str, &'a str) {
+fn state_of<'a>(object: &'a Value, kind: &str) -> (&'a str, &'a str) {
     let (status, reason, _) = condition(object, kind);
     (status, reason)
 }
@@ -133,13 +133,13 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     scenario.create_cluster("c", v99, "one");
     for cluster in ["a", "c"] {
         let addon = scenario.wait("clusteraddon", &format!("cluster-addon-{cluster}"), "told", |addon| {
-            told(addon, "ReleaseReady") == ("False", "ReleaseNotFound")
-                && told(addon, "Ready") == ("False", "ReleaseNotFound")
+            state_of(addon, "ReleaseReady") == ("False", "ReleaseNotFound")
+                && state_of(addon, "Ready") == ("False", "ReleaseNotFound")
         });
         let message = condition(&addon, "ReleaseReady").2;
         assert!(message.contains(v99) && message.contains(STACK), "{message}");
         for kind in ["ValuesRendered", "Delivered"] {
-            assert_eq!(told(&addon, kind), ("Unknown", "ReleaseNotFound"), "{addon:#}");
+            assert_eq!(state_of(&addon, kind), ("Unknown", "ReleaseNotFound"), "{addon:#}");
         }
     }
     let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
@@ -149,8 +149,8 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     let stack = scenario.wait("clusterstack", STACK, "2 of 3 are not ready", |stack| {
         sum(stack).starts_with("2 of 3 Clusters are not ready: 2 ReleaseNotFound")
     });
-    assert_eq!(told(&stack, "ClustersReady"), ("False", "ReleaseNotFound"));
-    assert_eq!(told(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
+    assert_eq!(state_of(&stack, "ClustersReady"), ("False", "ReleaseNotFound"));
+    assert_eq!(state_of(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
     let synced = condition(&stack, "ReleasesSynced").2;
     assert!(synced.contains("v99: the stack repository has no such release at"), "{synced}");
     assert!(synced.contains("2 Clusters have its class"), "{synced}");
@@ -175,12 +175,12 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     };
     version("v1.34.9");
     let stack = scenario.wait("clusterstack", STACK, "1 of 2 is not ready", |stack| {
-        told(stack, "ClustersReady") == ("False", "KubernetesVersionMismatch")
+        state_of(stack, "ClustersReady") == ("False", "KubernetesVersionMismatch")
     });
-    assert_eq!(told(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
+    assert_eq!(state_of(&stack, "Ready"), ("True", "Usable"), "{stack:#}");
     let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
     assert_eq!(condition(&addon, "AddonsReady").2, format!("4 of 4 addons of {V1}"));
-    assert_eq!(told(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
+    assert_eq!(state_of(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
     for arguments in [&["status"][..], &["tree"], &["why", "a"]] {
         assert_eq!(live(&scenario, arguments).code, 1, "{arguments:?}");
     }
@@ -191,8 +191,8 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "numbers of the old release", |addon| {
         condition(addon, "AddonsReady").2 == of_v1
     });
-    assert_eq!(told(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
-    assert_eq!(told(&addon, "Delivered"), ("Unknown", "KubernetesVersionMismatch"));
+    assert_eq!(state_of(&addon, "Ready"), ("False", "KubernetesVersionMismatch"));
+    assert_eq!(state_of(&addon, "Delivered"), ("Unknown", "KubernetesVersionMismatch"));
 }
 
 /// The command line, with the kubeconfig of an administrator.

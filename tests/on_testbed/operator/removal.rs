@@ -64,7 +64,7 @@ fn addon_dropped_by_release_is_uninstalled_within_budget() {
     let addon = scenario.wait_at("a", V2);
     assert_eq!(addon["status"]["pruned"]["count"], 1);
     the_budget_is_used_up(&scenario);
-    the_old_release_goes(&scenario);
+    old_release_is_removed(&scenario);
 }
 
 /// One of eight may be removed in an hour: the second waits until a user allows it.
@@ -129,7 +129,7 @@ fn what_waits_outlives_its_cluster_addon(scenario: &Scenario, addon: &serde_json
 }
 
 /// No cluster uses the first release now, and it is not offered: after its time it is deleted, and no cluster changes.
-fn the_old_release_goes(scenario: &Scenario) {
+fn old_release_is_removed(scenario: &Scenario) {
     let addons = || {
         let mut all = generations(scenario);
         all.retain(|name, _| name.contains(" a.") || name.contains(" b."));

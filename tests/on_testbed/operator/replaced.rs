@@ -89,8 +89,8 @@ fn an_addon_in_another_form(scenario: &Scenario) {
         (&monitoring["object"]["kind"], &monitoring["phase"]),
         (&json!("Kustomization"), &json!("Applied"))
     );
-    let told = |note: &String| note.contains("in another form");
-    eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(told));
+    let is_about_form = |note: &String| note.contains("in another form");
+    eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(is_about_form));
 }
 
 /// The GitRepository that was made for the ClusterStack is deleted when the ClusterStack refers to another one; nothing

@@ -43,7 +43,7 @@ fn role(scenario: &Scenario<'_>) -> String {
 }
 
 /// A part of the test in `process.rs`: the operator is the installed account.
-pub(super) fn only_the_secrets_that_are_named_are_read_and_none_is_told(testbed: &Testbed) {
+pub(super) fn only_named_secrets_are_read_and_none_is_shown(testbed: &Testbed) {
     let scenario = Scenario::beside_others(testbed, "secrets");
     let server = GuardedGitServer::start().unwrap();
     let management = testbed.management();
@@ -91,18 +91,18 @@ pub(super) fn only_the_secrets_that_are_named_are_read_and_none_is_told(testbed:
     });
     operator.process().unwrap().terminate().unwrap();
 
-    let mut told = vec![fs::read_to_string(operator.log()).unwrap()];
+    let mut texts = vec![fs::read_to_string(operator.log()).unwrap()];
     for url in [&fleet_url, &server.url(&stacks)] {
         let clone = scratch(&format!("{}-told", scenario.namespace));
         git(clone.parent().unwrap(), &["clone", "--quiet", url, clone.to_str().unwrap()]);
-        told.push(git(&clone, &["log", "--patch", "--format=fuller"]));
+        texts.push(git(&clone, &["log", "--patch", "--format=fuller"]));
     }
     let kinds =
         "events,clusterstacks,clusterstackreleases,clusteraddons,gitrepositories,helmreleases,kustomizations";
-    told.push(management.kubectl(&["get", kinds, "--all-namespaces", "--output=yaml"]).unwrap());
-    assert!(told.iter().all(|text| text.len() > 1000), "there is something to look through");
+    texts.push(management.kubectl(&["get", kinds, "--all-namespaces", "--output=yaml"]).unwrap());
+    assert!(texts.iter().all(|text| text.len() > 1000), "there is something to look through");
     let password = registry.user().unwrap().1;
     for secret in secrets_of(&server, password) {
-        assert!(told.iter().all(|text| !text.contains(secret.trim())), "a secret was told");
+        assert!(texts.iter().all(|text| !text.contains(secret.trim())), "a secret was told");
     }
 }

@@ -20,8 +20,8 @@ pub(crate) const WRITTEN: [&str; 7] = [
 
 /// Each object's spec and status, by kind and name, without the parts that differ between two namespaces.
 pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
-    let told = objects(scenario).iter().map(told).collect::<BTreeMap<_, _>>();
-    let text = serde_json::to_string(&told).unwrap();
+    let summary = objects(scenario).iter().map(summary).collect::<BTreeMap<_, _>>();
+    let text = serde_json::to_string(&summary).unwrap();
     let text = text.replace(&scenario.namespace, "<namespace>").replace(commit, "<commit>");
     serde_json::from_str(&text.replace(&commit[..12], "<commit>")).unwrap()
 }
@@ -30,8 +30,8 @@ pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
 pub(crate) fn assert_same(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) {
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let differing = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
-    let told = differing.map(|name| format!("{name}:\n  {:?}\n  {:?}", one.get(name), other.get(name)));
-    assert_eq!(told.collect::<Vec<_>>().join("\n"), "", "these differ");
+    let summary = differing.map(|name| format!("{name}:\n  {:?}\n  {:?}", one.get(name), other.get(name)));
+    assert_eq!(summary.collect::<Vec<_>>().join("\n"), "", "these differ");
 }
 
 /// The generation of each Flux object: 1 for its creation, and one more for each change of its spec.
@@ -64,7 +64,7 @@ fn name(object: &Value) -> String {
     format!("{} {}", crate::text(object, "/kind"), crate::text(object, "/metadata/name"))
 }
 
-fn told(object: &Value) -> (String, Value) {
+fn summary(object: &Value) -> (String, Value) {
     let metadata = &object["metadata"];
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();

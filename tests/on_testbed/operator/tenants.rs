@@ -101,9 +101,9 @@ fn clusters_of_tenants_use_the_providers_releases() {
     assert!(provider.get("helmrelease", &provider.object("a", "cni")).is_none(), "it is the tenant's");
 
     sees_its_own_only(&tenant, &provider);
-    moves_and_the_old_release_goes(&tenant, &provider);
+    moves_and_old_release_is_removed(&tenant, &provider);
     brings_nothing_into_other_namespaces(&tenant, &provider);
-    goes(&tenant, &provider);
+    is_deleted(&tenant, &provider);
 }
 
 fn sees_its_own_only(tenant: &Tenant, provider: &Scenario) {
@@ -131,7 +131,7 @@ fn sees_its_own_only(tenant: &Tenant, provider: &Scenario) {
 }
 
 /// The first release is no longer offered: it stays for the tenant, and is deleted when no Cluster uses it.
-fn moves_and_the_old_release_goes(tenant: &Tenant, provider: &Scenario) {
+fn moves_and_old_release_is_removed(tenant: &Tenant, provider: &Scenario) {
     provider.apply_stack(&["v2"], &json!({"revisionHistoryLimit": 0}));
     provider.wait_ready("clusterstackrelease", V2);
     let used = |release: &Value| {
@@ -190,7 +190,7 @@ fn brings_nothing_into_other_namespaces(tenant: &Tenant, provider: &Scenario) {
 }
 
 /// The deletion of the ClusterStack waits for the tenant's Cluster, from which nothing is uninstalled.
-fn goes(tenant: &Tenant, provider: &Scenario) {
+fn is_deleted(tenant: &Tenant, provider: &Scenario) {
     let delete =
         ["delete", "clusterstack", STACK, "--wait=false", &format!("--namespace={}", provider.namespace)];
     provider.management().kubectl(&delete).unwrap();

@@ -84,12 +84,12 @@ fn list(scenario: &Scenario, kind: &str) -> Vec<Value> {
 fn reasons(scenario: &Scenario) -> BTreeSet<String> {
     let kinds = ["clusterstack", "clusterstackrelease", "clusteraddon"];
     let objects = kinds.iter().flat_map(|kind| list(scenario, kind));
-    let told = objects.flat_map(|object| {
+    let reports = objects.flat_map(|object| {
         let lists = [&object["status"]["conditions"], &object["status"]["addons"]];
         let parts = lists.into_iter().filter_map(Value::as_array).flatten();
         parts.filter_map(|part| Some(part["reason"].as_str()?.to_owned())).collect::<Vec<_>>()
     });
-    told.collect()
+    reports.collect()
 }
 
 /// One operator for the namespaces of all scenarios.
@@ -140,8 +140,8 @@ impl Case {
     fn compare_objects(&self, addon: &Value, operator: &Operator, expect: &mut impl FnMut(&str, &str, &str)) {
         let Says { ready, reason, content, .. } = self.situation.says;
         let (status, because, message) = condition(addon, "Ready");
-        let said = format!("Ready={status} {because}: {message}");
-        expect("the ClusterAddon", &said, &format!("Ready={ready} {reason}"));
+        let output = format!("Ready={status} {because}: {message}");
+        expect("the ClusterAddon", &output, &format!("Ready={ready} {reason}"));
         let found = self.content().unwrap_or_else(|| "nothing".to_owned());
         expect("the workload cluster", &found, content);
         self.compare_stack(expect);
@@ -158,9 +158,9 @@ impl Case {
         let stack = self.scenario.get("clusterstack", STACK).unwrap_or_default();
         expect("Ready of the ClusterStack", condition(&stack, "Ready").0, stack_ready);
         let (status, _, message) = condition(&stack, "ClustersReady");
-        let said = format!("ClustersReady={status}: {message}");
-        expect("the ClusterStack", &said, &format!("ClustersReady={clusters_ready}"));
-        expect("the ClusterStack", &said, counted_as);
+        let output = format!("ClustersReady={status}: {message}");
+        expect("the ClusterStack", &output, &format!("ClustersReady={clusters_ready}"));
+        expect("the ClusterStack", &output, counted_as);
     }
 
     /// Compares `tree` and `why` with the reason and `status` with the message. All exit with 1 if the Cluster is not ready.
@@ -169,14 +169,14 @@ impl Case {
         let code = if ready == "True" { "exit code 0" } else { "exit code 1" };
         let (of_tree, of_status) = if ready == "True" { ("", "") } else { (reason, message) };
         for (command, of_it) in [("status", of_status), ("tree", of_tree)] {
-            let said = said_by(&self.scenario, &[command]);
-            expect(command, &said, code);
-            expect(command, &said, of_it);
+            let output = said_by(&self.scenario, &[command]);
+            expect(command, &output, code);
+            expect(command, &output, of_it);
         }
-        let said = said_by(&self.scenario, &["why", CLUSTER]);
+        let output = said_by(&self.scenario, &["why", CLUSTER]);
         let reason = if ready == "True" { "is ready" } else { reason };
         for should in [code, reason, why] {
-            expect("why", &said, should);
+            expect("why", &output, should);
         }
     }
 }
@@ -225,9 +225,9 @@ impl StackCase {
         let (status, because, message) = condition(&found, "Ready");
         let mut wrong = Vec::new();
         if (status, because) != (*ready, *reason) || message.is_empty() {
-            let said =
+            let output =
                 format!("{name}: Ready={status} {because}: {message:?} and not Ready={ready} {reason}");
-            wrong.push(said);
+            wrong.push(output);
         }
         // A ClusterStack is never better than its releases.
         let stack = self.scenario.get("clusterstack", STACK).unwrap_or_default();
@@ -235,9 +235,9 @@ impl StackCase {
             wrong.push(format!("{name}: the ClusterStack is {:?}", condition(&stack, "Ready")));
         }
         if wrong.is_empty() {
-            let said = said_by(&self.scenario, &["status"]);
-            if !said.contains(message) || !said.contains("exit code 1") {
-                wrong.push(format!("{name}: status does not exit with 1 and say {message:?}: {said}"));
+            let output = said_by(&self.scenario, &["status"]);
+            if !output.contains(message) || !output.contains("exit code 1") {
+                wrong.push(format!("{name}: status does not exit with 1 and say {message:?}: {output}"));
             }
         }
         wrong

@@ -196,8 +196,8 @@ fn drifted_object_is_shown_as_changed_back() {
     let mut present = delivered();
     let ccm = object(&mut present, "HelmRelease", "one.ccm");
     ccm["spec"]["values"]["foreign"] = json!(true);
-    let somebody = json!({"manager": "somebody", "fieldsV1": {"f:spec": {"f:values": {"f:foreign": {}}}}});
-    ccm["metadata"]["managedFields"].as_array_mut().unwrap().push(somebody);
+    let manager = json!({"manager": "somebody", "fieldsV1": {"f:spec": {"f:values": {"f:foreign": {}}}}});
+    ccm["metadata"]["managedFields"].as_array_mut().unwrap().push(manager);
     let text = texts(&differences(&present));
     assert!(
         text.contains("changed   HelmRelease demo/one.ccm: Helm upgrades it with other values"),
@@ -359,8 +359,8 @@ fn unreadable_resolved_release_is_reported() {
         "status": {"artifact": artifact},
     }));
     let (_, skipped) = stacks(&present);
-    let told = "GitRepository demo/docker-demo-1-34-catalog, status.artifact: ";
-    assert!(skipped[0].contains(told), "{skipped:?}");
+    let expected = "GitRepository demo/docker-demo-1-34-catalog, status.artifact: ";
+    assert!(skipped[0].contains(expected), "{skipped:?}");
 
     let mut present = live();
     let (_, release) = present.releases.pop_first().unwrap();

@@ -7,13 +7,13 @@ const TOKEN: &str = "hidden-token";
 /// `me:hidden-password` in the `Basic` scheme.
 const BASIC: &str = "Basic bWU6aGlkZGVuLXBhc3N3b3Jk";
 
-fn wants_basic(seen: &Seen) -> Option<Reply> {
+fn requires_basic(seen: &Seen) -> Option<Reply> {
     (seen.header("authorization") != Some(BASIC))
         .then(|| with(reply(401, ""), "www-authenticate", "Basic realm=\"test\""))
 }
 
 /// Starts a registry that requires the token of this realm.
-async fn wants_token(realm: &Url) -> Host {
+async fn requires_token(realm: &Url) -> Host {
     let challenge =
         format!("Bearer realm=\"{realm}\",service=\"the registry\",scope=\"repository:{REPOSITORY}:pull\"");
     registry(release(), move |seen| {
@@ -30,7 +30,7 @@ async fn realm() -> Host {
 
 #[tokio::test]
 async fn password_is_sent_where_a_registry_requires_it() {
-    let host = registry(release(), wants_basic).await;
+    let host = registry(release(), requires_basic).await;
     open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
     assert_eq!(host.seen()[0].header("authorization"), None, "nothing is sent before it is asked for");
     let error = refusal(&host, &access()).await;
@@ -50,7 +50,7 @@ async fn a_password_that_is_wrong_is_tried_once() {
 #[tokio::test]
 async fn anonymous_token_comes_from_a_realm_on_any_host() {
     let realm = realm().await;
-    let host = wants_token(&realm.by_name().join("token?a=b").unwrap()).await;
+    let host = requires_token(&realm.by_name().join("token?a=b").unwrap()).await;
     open(&host, &access()).await.fetch(&name()).await.unwrap();
     let asked = realm.targets();
     assert_eq!(asked.len(), 1, "one token for all: {asked:?}");
@@ -60,7 +60,7 @@ async fn anonymous_token_comes_from_a_realm_on_any_host() {
 #[tokio::test]
 async fn password_is_sent_to_a_realm_on_the_same_host() {
     let realm = realm().await;
-    let host = wants_token(&realm.at("token")).await;
+    let host = requires_token(&realm.at("token")).await;
     open(&host, &with_password(access())).await.fetch(&name()).await.unwrap();
     assert_eq!(realm.seen()[0].header("authorization"), Some(BASIC));
     assert!(host.seen().iter().all(|seen| seen.header("authorization") != Some(BASIC)));
@@ -69,7 +69,7 @@ async fn password_is_sent_to_a_realm_on_the_same_host() {
 #[tokio::test]
 async fn a_realm_on_another_host_gets_no_password() {
     let realm = realm().await;
-    let host = wants_token(&realm.by_name().join("token?hidden").unwrap()).await;
+    let host = requires_token(&realm.by_name().join("token?hidden").unwrap()).await;
     let error = refusal(&host, &with_password(access())).await;
     assert!(matches!(error, OriginError::Unauthorised { .. }), "{error}");
     for part in ["localhost", "allowed to issue", &host.address()] {
@@ -84,7 +84,7 @@ async fn a_realm_on_another_host_gets_no_password() {
 #[tokio::test]
 async fn a_token_that_is_exchanged() {
     let realm = realm().await;
-    let host = wants_token(&realm.at("token")).await;
+    let host = requires_token(&realm.at("token")).await;
     let given = Some(Credentials::IdentityToken("hidden & refresh".to_owned().into()));
     let keychain = Keychain { given, ..Keychain::default() };
     open(&host, &Access { keychain, ..access() }).await.fetch(&name()).await.unwrap();
@@ -108,7 +108,7 @@ async fn realms_that_give_none() {
         (|_| reply(500, ""), "answered 500"),
     ] {
         let realm = Host::start(answer).await;
-        let host = wants_token(&realm.at("token")).await;
+        let host = requires_token(&realm.at("token")).await;
         let error = refusal(&host, &with_password(access())).await;
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -141,7 +141,7 @@ async fn a_redirect_to_another_host_does_not_take_the_token_along() {
     let other = Host::start(content).await;
     let to = other.by_name();
     let host = registry(store, move |seen| {
-        let refused = wants_basic(seen);
+        let refused = requires_basic(seen);
         let blob = seen.path().rsplit('/').next().unwrap();
         refused.or_else(|| {
             let to = format!("{to}{blob}?signature=hidden");

@@ -11,8 +11,8 @@ fn mirrored(host: &Host, mirror: &Url) -> Access {
 #[tokio::test]
 async fn mirror_with_prefix_is_tried_first_without_credentials() {
     let host = registry(release(), |_| None).await;
-    let wants = |_: &Seen| None;
-    let mirror = registry(release(), wants).await;
+    let answer = |_: &Seen| None;
+    let mirror = registry(release(), answer).await;
     let origin = open(&host, &mirrored(&host, &mirror.at("proxy/scs/"))).await;
     let fetched = origin.fetch(&name()).await.unwrap();
     assert!(
@@ -45,7 +45,7 @@ async fn a_mirror_that_has_nothing_gives_way() {
         assert_eq!(origin.fetch(&name()).await.unwrap().files.len(), 3, "{status}");
         assert_eq!(origin.list().await.unwrap().releases.len(), 1, "{status}");
     }
-    let gone = nobody().await;
+    let gone = unused_port().await;
     assert_eq!(open(&host, &mirrored(&host, &gone)).await.fetch(&name()).await.unwrap().files.len(), 3);
 }
 
@@ -89,8 +89,8 @@ async fn malformed_mirror_answer_names_the_mirror() {
     for mirror in [Host::start(|_| reply(200, "rubbish")).await, Host::start(in_a_list).await] {
         let error = open(&host, &mirrored(&host, &mirror.url)).await.fetch(&name()).await.unwrap_err();
         assert!(matches!(error, OriginError::Transport(TransportError::Malformed { .. })), "{error}");
-        let told = error.to_string();
-        assert!(told.contains(&mirror.address()) && !told.contains(&host.address()), "{told}");
+        let text = error.to_string();
+        assert!(text.contains(&mirror.address()) && !text.contains(&host.address()), "{text}");
     }
 }
 
