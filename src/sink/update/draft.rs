@@ -75,8 +75,8 @@ pub(super) fn read<'a, T: Tree>(
     let is_planned: BTreeSet<String> = objects.keys().cloned().collect();
     let mut wanted = BTreeMap::new();
     for (file, object) in objects {
-        let want = reader.want(&file, object)?;
-        wanted.extend(want.map(|want| (file, want)));
+        let planned_file = reader.planned_file(&file, object)?;
+        wanted.extend(planned_file.map(|planned_file| (file, planned_file)));
     }
     let mut stale = BTreeMap::new();
     for (file, entry) in files.iter().filter(|(file, _)| !is_planned.contains(*file)) {
@@ -125,7 +125,7 @@ impl<T: Tree> Reader<'_, '_, T> {
     }
 
     /// Compares a planned object with its file; `None` if the file is refused.
-    fn want<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<PlannedFile<'p>>, T::Error> {
+    fn planned_file<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<PlannedFile<'p>>, T::Error> {
         let bytes = to_yaml(&planned.value).into_bytes();
         let sha = sha256(&bytes);
         let entry = self.files.get(file);
@@ -157,8 +157,8 @@ impl<T: Tree> Reader<'_, '_, T> {
                 Previous::Nothing
             }
         };
-        let want = PlannedFile { object: planned, bytes, sha256: sha, previous };
-        Ok((self.refused.len() == troubles).then_some(want))
+        let planned_file = PlannedFile { object: planned, bytes, sha256: sha, previous };
+        Ok((self.refused.len() == troubles).then_some(planned_file))
     }
 
     /// Reads the object in a file that is not planned: null if the file is missing, `None` if it is refused.

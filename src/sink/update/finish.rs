@@ -63,8 +63,8 @@ fn part(stack: &str, draft: Draft<'_>, removal: &Removal, changes: &mut Changes)
         }
         changes.objects.push(ObjectChange::between(&part, entry.object, Some(object), None));
     }
-    for (file, want) in wanted {
-        write(stack, &part, file, want, &mut after.files, changes);
+    for (file, planned) in wanted {
+        write(stack, &part, file, planned, &mut after.files, changes);
     }
     if after.files.is_empty() {
         changes.removes.extend(list.map(|_| part.file(KUSTOMIZATION)));
@@ -87,12 +87,12 @@ fn write(
     stack: &str,
     part: &Part,
     file: String,
-    want: PlannedFile<'_>,
+    planned: PlannedFile<'_>,
     files: &mut BTreeMap<String, Entry>,
     changes: &mut Changes,
 ) {
-    let (path, object) = (part.file(&file), want.object.id.to_string());
-    let old = match want.previous {
+    let (path, object) = (part.file(&file), planned.object.id.to_string());
+    let old = match planned.previous {
         Previous::Contested(other) => {
             changes.refused.push(Refused {
                 part: Some(part.clone()),
@@ -109,9 +109,9 @@ fn write(
         None => changes.unchanged += 1,
         Some(old) => {
             let change =
-                ObjectChange::between(part, object.clone(), old.as_deref(), Some(&want.object.value));
+                ObjectChange::between(part, object.clone(), old.as_deref(), Some(&planned.object.value));
             changes.objects.push(change);
-            changes.writes.insert(path, want.bytes);
+            changes.writes.insert(path, planned.bytes);
         }
     }
     let mut cluster_stacks = match files.remove(&file) {
@@ -119,8 +119,8 @@ fn write(
         Some(entry) if part.is_shared() => entry.cluster_stacks,
         _ => BTreeMap::new(),
     };
-    cluster_stacks.insert(stack.to_owned(), want.sha256.clone());
-    files.insert(file, Entry { object, sha256: want.sha256, cluster_stacks });
+    cluster_stacks.insert(stack.to_owned(), planned.sha256.clone());
+    files.insert(file, Entry { object, sha256: planned.sha256, cluster_stacks });
 }
 
 /// Writes the list and the index of the root, or returns why they cannot be written. If neither changes, an edited list is

@@ -112,9 +112,9 @@ fn groups<T>(run: &Run<'_, T>) -> Vec<Group> {
 fn total<T>(run: &Run<'_, T>) -> usize {
     let left = run.left.iter().filter(|object| applies(object)).count();
     let in_drafts = |draft: &Draft<'_>| {
-        let wanted = draft.wanted.iter().filter(|(_, want)| applies(&want.object.value));
-        let there = wanted.filter(|(file, _)| draft.entry(file).is_some());
-        there.count() + draft.stale.values().filter(|object| applies(object)).count()
+        let wanted = draft.wanted.iter().filter(|(_, planned)| applies(&planned.object.value));
+        let written = wanted.filter(|(file, _)| draft.entry(file).is_some());
+        written.count() + draft.stale.values().filter(|object| applies(object)).count()
     };
     left + run.drafts.iter().map(in_drafts).sum::<usize>()
 }
