@@ -34,7 +34,7 @@
 //!
 //! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
 //! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
-//! Both get contents from `operator::library`, which fetches with `source::artifact` and parses with [`release`].
+//! Both get contents from `operator::release_cache`, which fetches with `source::artifact` and parses with [`release`].
 //!
 //! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`
 //! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,

@@ -7,7 +7,7 @@
 //! | `metrics` | counts of what the operator finds |
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
 //! | `appliers`, `leases` | the health of Flux's controllers |
-//! | `library` | the releases, read from the artifacts that Flux serves |
+//! | `release_cache` | the releases, read from the artifacts that Flux serves |
 //! | `context`, `budget` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
@@ -28,7 +28,6 @@ pub mod events;
 pub mod finalizer;
 pub mod git_delivery;
 mod leases;
-pub mod library;
 pub mod metrics;
 pub mod objects;
 pub mod ownership;
@@ -37,6 +36,7 @@ pub mod publisher;
 pub mod reconcile;
 pub mod related;
 pub mod release;
+pub mod release_cache;
 pub mod request;
 mod retry;
 pub mod secrets;

@@ -11,7 +11,7 @@ use kube::core::ApiResource;
 use super::appliers::Appliers;
 use super::budget::Budgets;
 use super::git_delivery::state::GitDelivery;
-use super::library::Library;
+use super::release_cache::ReleaseCache;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
 use super::publisher::reports::Publisher;
@@ -103,7 +103,7 @@ pub struct Context {
     /// Publishes events.
     pub events: Events,
     /// The content of releases.
-    pub library: Library,
+    pub release_cache: ReleaseCache,
     /// The metrics of the process.
     pub metrics: Metrics,
     /// The queues.
@@ -130,7 +130,7 @@ pub struct Parts {
     /// Publishes events.
     pub events: Events,
     /// The content of releases.
-    pub library: Library,
+    pub release_cache: ReleaseCache,
     /// The objects that Clusters refer to.
     pub related: Related,
     /// The metrics.
@@ -213,7 +213,7 @@ impl Context {
     /// Creates a context without any observed state.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { settings, clock, api, events, library, related, metrics, triggers } = parts;
+        let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
         let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
         let (prepared, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
@@ -225,7 +225,7 @@ impl Context {
             clock,
             api,
             events,
-            library,
+            release_cache,
             metrics,
             triggers,
             git,

@@ -19,7 +19,7 @@ use super::context::{Context, Parts, Triggers};
 use super::enqueue::{
     cluster_changed, everything_changed, namespace_changed, related_changed, stack_changed,
 };
-use super::library::Library;
+use super::release_cache::ReleaseCache;
 use super::metrics::Queue;
 use super::process::Process;
 use super::reconcile::{ReconcileError, ended};
@@ -71,7 +71,7 @@ pub(super) async fn run(process: Process) {
         Ok(download) => download,
         Err(error) => return error!("releases cannot be read: {error}"),
     };
-    let (context, mut queues, changes) = assemble(&process, Library::new(download));
+    let (context, mut queues, changes) = assemble(&process, ReleaseCache::new(download));
     let context = Arc::new(context);
     watch(&process, &context, changes);
     process.readiness.started();
@@ -95,7 +95,7 @@ pub(super) async fn run(process: Process) {
     }
 }
 
-fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
+fn assemble(process: &Process, release_cache: ReleaseCache) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
@@ -110,7 +110,7 @@ fn assemble(process: &Process, library: Library) -> (Context, WorkQueues, Unboun
         clock: Clock::system(),
         api: ApiServer::new(transport.clone(), fence, metrics.runtime.clone(), FIELD_MANAGER),
         events: Events::new(transport, FIELD_MANAGER),
-        library,
+        release_cache,
         related,
         metrics,
         triggers: Triggers { stacks, releases, clusters, commits, publishes },

@@ -8,7 +8,7 @@ use serde_json::Value;
 use stackflux::foreign::flux::observed::Artifact;
 use stackflux::inputs::line::Line;
 use stackflux::names::ReleaseName;
-use stackflux::operator::library::{CatalogKey, Library, LibraryError};
+use stackflux::operator::release_cache::{CatalogKey, ReleaseCache, ReleaseCacheError};
 use stackflux::release::{Digest, Limits};
 use stackflux::runtime::cache::Key;
 use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
@@ -67,10 +67,10 @@ async fn a_catalog_and_a_pinned_release_are_the_same_release() {
     };
 
     let followed = artifact(testbed, &namespace, "catalog", "ref: {branch: main}");
-    let library = || Library::new(Download::new(None, FetchLimits::default()).unwrap());
+    let cache = || ReleaseCache::new(Download::new(None, FetchLimits::default()).unwrap());
     let line = Line::of(&name(V1));
     let key = CatalogKey { repository: Key::new(&namespace, "catalog"), path: "releases".to_owned(), line };
-    let read = library().catalog(&key, &followed).await.unwrap();
+    let read = cache().catalog(&key, &followed).await.unwrap();
     assert_eq!(read.revision.as_str(), commit);
     let catalog = read.catalog();
     let found: Vec<_> = catalog.iter().map(|(name, entry)| (name.to_string(), entry.digest)).collect();
@@ -79,9 +79,9 @@ async fn a_catalog_and_a_pinned_release_are_the_same_release() {
 
     let pin = format!("ref: {{commit: {commit}}}, sparseCheckout: [releases/{V1}]");
     let pinned = artifact(testbed, &namespace, V1, &pin);
-    let (library, digest) = (library(), of_tree(V1));
-    let release = library.pinned_release(&pinned, "releases", &name(V1), digest).await.unwrap();
+    let (cache, digest) = (cache(), of_tree(V1));
+    let release = cache.pinned_release(&pinned, "releases", &name(V1), digest).await.unwrap();
     assert_eq!((release.name.to_string().as_str(), release.digest), (V1, digest));
-    let wrong = library.pinned_release(&pinned, "releases", &name(V1), of_tree(V10)).await.unwrap_err();
-    assert!(matches!(wrong, LibraryError::ReleaseMutated { .. }), "{wrong}");
+    let wrong = cache.pinned_release(&pinned, "releases", &name(V1), of_tree(V10)).await.unwrap_err();
+    assert!(matches!(wrong, ReleaseCacheError::ReleaseMutated { .. }), "{wrong}");
 }

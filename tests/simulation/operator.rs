@@ -77,7 +77,7 @@ impl Operator {
             clock,
             api: ApiServer::new(transport.clone(), Fence::open(), metrics.runtime.clone(), "stackflux"),
             events: Events::new(transport, "stackflux"),
-            library: Repository::shared().library.clone(),
+            release_cache: Repository::shared().release_cache.clone(),
             related: Related::new(nowhere(), Tasks::new().0, None).0,
             metrics,
             triggers: Triggers { stacks, releases, clusters, commits, publishes },

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use stackflux::inputs::line::Line;
 use stackflux::names::ReleaseName;
-use stackflux::operator::library::{CatalogKey, Library};
+use stackflux::operator::release_cache::{CatalogKey, ReleaseCache};
 use stackflux::release::Digest;
 use stackflux::runtime::cache::Key;
 use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
@@ -37,7 +37,7 @@ pub(crate) const COMMITS: [Commit; 2] = [
 /// The releases of the artifacts, read once for all simulations of the process.
 pub(crate) struct Repository {
     /// The releases in memory: nothing is fetched while a simulation runs.
-    pub(crate) library: Library,
+    pub(crate) release_cache: ReleaseCache,
     artifacts: BTreeMap<&'static str, Value>,
 }
 
@@ -67,7 +67,7 @@ impl Repository {
             (*commit, artifact)
         });
         let artifacts: BTreeMap<&str, Value> = artifacts.collect();
-        let library = Library::new(Download::new(None, FetchLimits::default()).unwrap());
+        let release_cache = ReleaseCache::new(Download::new(None, FetchLimits::default()).unwrap());
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let line = Line::of(&V1.parse::<ReleaseName>().unwrap());
         runtime.block_on(async {
@@ -75,11 +75,11 @@ impl Repository {
                 let found = serde_json::from_value(artifact.clone()).unwrap();
                 let repository = Key::new("warm", "up");
                 let key = CatalogKey { repository, path: "releases".to_owned(), line: line.clone() };
-                let read = library.catalog(&key, &ArtifactRef::new(&found).unwrap()).await.unwrap();
+                let read = release_cache.catalog(&key, &ArtifactRef::new(&found).unwrap()).await.unwrap();
                 assert!(read.releases.values().all(Result::is_ok), "{read:?}");
             }
         });
-        Self { library, artifacts }
+        Self { release_cache, artifacts }
     }
 }
 

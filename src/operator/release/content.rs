@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::context::{Context, Preparation};
-use super::super::library::{CatalogKey, LibraryError};
+use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::objects::term;
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
@@ -73,7 +73,7 @@ fn not_read(name: &ReleaseName) -> Content {
 
 /// Reports a release that is not pinned: a release is pinned once it was read without errors.
 fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
-    let Some(read) = context.library.known_catalog(&catalog_key(stack)) else { return not_read(name) };
+    let Some(read) = context.release_cache.known_catalog(&catalog_key(stack)) else { return not_read(name) };
     match read.releases.get(name) {
         Some(Ok(_)) => not_read(name),
         Some(Err(findings)) => invalid(findings.reason(), &first_error(findings)),
@@ -165,8 +165,8 @@ async fn read(
     name: &ReleaseName,
     revision: &Revision,
     digest: Digest,
-) -> Result<Option<Arc<Release>>, LibraryError> {
-    if let Some(release) = context.library.release(name, digest) {
+) -> Result<Option<Arc<Release>>, ReleaseCacheError> {
+    if let Some(release) = context.release_cache.release(name, digest) {
         return Ok(Some(release));
     }
     let of = |name: &str| artifact(context, &Key::new(stack.source.namespace.as_str(), name));
@@ -176,25 +176,25 @@ async fn read(
     else {
         return Ok(None);
     };
-    context.library.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
+    context.release_cache.pinned_release(&artifact, &stack.source.path, name, digest).await.map(Some)
 }
 
 /// Returns the artifact that Flux serves for a `GitRepository`.
-fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, LibraryError>> {
+fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, ReleaseCacheError>> {
     let artifact: Artifact = context.caches.git_repositories.get(key)?.status.artifact.clone()?;
-    Some(ArtifactRef::new(&artifact).map_err(LibraryError::from))
+    Some(ArtifactRef::new(&artifact).map_err(ReleaseCacheError::from))
 }
 
 /// Returns the last known catalog of the stack repository, which is read if unknown: without it, other sources of contents
 /// would be chosen and written.
 async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
     let key = catalog_key(stack);
-    let mut read = context.library.known_catalog(&key);
+    let mut read = context.release_cache.known_catalog(&key);
     if read.is_none()
         && let Some(Ok(artifact)) = artifact(context, &key.repository)
     {
         // Its ClusterStack reports the error.
-        read = context.library.catalog(&key, &artifact).await.ok();
+        read = context.release_cache.catalog(&key, &artifact).await.ok();
     }
     read.map(|read| read.catalog())
 }

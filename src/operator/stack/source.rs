@@ -9,7 +9,7 @@ use tracing::info;
 use super::super::context::Context;
 use super::super::deliver::{Wanted, applied, deliver};
 use super::super::git_delivery::outbox::{Change, Standing, Unit};
-use super::super::library::{CatalogKey, LibraryError};
+use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::metrics::Queue;
 use super::super::objects::term;
 use super::super::reconcile::ReconcileError;
@@ -33,7 +33,7 @@ pub(super) struct Catalog {
     /// Whether `read` is what Flux fetched last for the present spec of the `ClusterStack`.
     pub(super) is_current: bool,
     /// The reason why the newest commit cannot be read.
-    pub(super) error: Option<LibraryError>,
+    pub(super) error: Option<ReleaseCacheError>,
 }
 
 /// The source of a `ClusterStack`.
@@ -75,14 +75,14 @@ async fn read_catalog(context: &Context, planned: &Stack) -> Catalog {
     let key = CatalogKey { repository, path: planned.source.path.clone(), line: planned.line.clone() };
     let Some(artifact) = &found.status.artifact else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
-        Ok(artifact) => context.library.catalog(&key, &artifact).await,
+        Ok(artifact) => context.release_cache.catalog(&key, &artifact).await,
         Err(error) => Err(error.into()),
     };
     match read {
         // After a change of the spec the artifact may still be that of another repository.
         Ok(read) => Catalog { read: Some(read), is_current: found.is_observed(), error: None },
         Err(error) => {
-            Catalog { read: context.library.known_catalog(&key), is_current: false, error: Some(error) }
+            Catalog { read: context.release_cache.known_catalog(&key), is_current: false, error: Some(error) }
         }
     }
 }

@@ -15,8 +15,8 @@ const V2: &str = "docker-demo-1-34-v2";
 const V10: &str = "docker-demo-1-34-v10";
 const ALPHA: &str = "docker-demo-1-34-v0-alpha-1";
 
-fn library() -> Library {
-    Library::new(Download::new(None, FetchLimits::default()).unwrap())
+fn cache() -> ReleaseCache {
+    ReleaseCache::new(Download::new(None, FetchLimits::default()).unwrap())
 }
 
 fn name(name: &str) -> ReleaseName {
@@ -41,23 +41,23 @@ fn digest(catalog: &CatalogRead, release: &str) -> Digest {
 async fn a_catalog_is_fetched_once() {
     let body = stack_repository(&[V1, V2, V10, ALPHA]);
     let server = Server::with(&body).await;
-    let (library, artifact) = (library(), server.artifact(&body));
-    assert!(library.known_catalog(&key("a", V1)).is_none());
+    let (cache, artifact) = (cache(), server.artifact(&body));
+    assert!(cache.known_catalog(&key("a", V1)).is_none());
     let (one, copy) = (key("a", V1), key("b", V1));
     let alpha = key("a", ALPHA);
     let (first, second, third) = tokio::join!(
-        library.catalog(&one, &artifact),
-        library.catalog(&copy, &artifact),
-        library.catalog(&alpha, &artifact),
+        cache.catalog(&one, &artifact),
+        cache.catalog(&copy, &artifact),
+        cache.catalog(&alpha, &artifact),
     );
     let (first, second, third) = (first.unwrap(), second.unwrap(), third.unwrap());
     assert_eq!(names(&first), [V1, V2, V10]);
     assert!(Arc::ptr_eq(&first, &second), "two sources of one content share the catalog");
     assert_eq!(names(&third), [ALPHA]);
     assert_eq!(server.asked(), 1, "of one artifact, whatever it is read for at the same time");
-    let again = library.catalog(&one, &artifact).await.unwrap();
+    let again = cache.catalog(&one, &artifact).await.unwrap();
     assert!(Arc::ptr_eq(&first, &again));
-    assert!(Arc::ptr_eq(&first, &library.known_catalog(&copy).unwrap()));
+    assert!(Arc::ptr_eq(&first, &cache.known_catalog(&copy).unwrap()));
     assert_eq!(server.asked(), 1);
 }
 
@@ -65,11 +65,11 @@ async fn a_catalog_is_fetched_once() {
 async fn the_same_content_at_another_commit_has_that_commit() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
-    let (library, artifact) = (library(), server.artifact(&body));
-    library.catalog(&key("a", V1), &artifact).await.unwrap();
+    let (cache, artifact) = (cache(), server.artifact(&body));
+    cache.catalog(&key("a", V1), &artifact).await.unwrap();
     let revision: Revision = "f".repeat(40).parse().unwrap();
     let later = ArtifactRef { revision: revision.clone(), ..artifact };
-    let read = library.catalog(&key("a", V1), &later).await.unwrap();
+    let read = cache.catalog(&key("a", V1), &later).await.unwrap();
     assert_eq!((&read.revision, &read.catalog()[&name(V1)].revision), (&revision, &revision));
 }
 
@@ -77,32 +77,32 @@ async fn the_same_content_at_another_commit_has_that_commit() {
 async fn failed_artifact_fetch_keeps_last_good_catalog_and_retries() {
     let (old, new) = (stack_repository(&[V1]), stack_repository(&[V1, V2]));
     let server = Server::with(&old).await;
-    let (library, key) = (library(), key("a", V1));
-    let good = library.catalog(&key, &server.artifact(&old)).await.unwrap();
+    let (cache, key) = (cache(), key("a", V1));
+    let good = cache.catalog(&key, &server.artifact(&old)).await.unwrap();
     server.answer(StatusCode::NOT_FOUND, b"");
     for _ in 0..2 {
-        let error = library.catalog(&key, &server.artifact(&new)).await.unwrap_err();
+        let error = cache.catalog(&key, &server.artifact(&new)).await.unwrap_err();
         assert_eq!((error.class(), error.reason()), (Class::Transient, "ArtifactUnavailable"));
-        assert!(Arc::ptr_eq(&good, &library.known_catalog(&key).unwrap()));
+        assert!(Arc::ptr_eq(&good, &cache.known_catalog(&key).unwrap()));
     }
     assert_eq!(server.asked(), 3);
     server.answer(StatusCode::OK, &new);
-    let newer = library.catalog(&key, &server.artifact(&new)).await.unwrap();
+    let newer = cache.catalog(&key, &server.artifact(&new)).await.unwrap();
     assert_eq!(names(&newer), [V1, V2]);
-    assert!(Arc::ptr_eq(&newer, &library.known_catalog(&key).unwrap()));
+    assert!(Arc::ptr_eq(&newer, &cache.known_catalog(&key).unwrap()));
 }
 
 #[tokio::test]
 async fn broken_artifact_keeps_last_good_catalog_without_refetch() {
     let (old, broken) = (stack_repository(&[V1]), b"no archive at all");
     let server = Server::with(&old).await;
-    let (library, key) = (library(), key("a", V1));
-    let good = library.catalog(&key, &server.artifact(&old)).await.unwrap();
+    let (cache, key) = (cache(), key("a", V1));
+    let good = cache.catalog(&key, &server.artifact(&old)).await.unwrap();
     server.answer(StatusCode::OK, broken);
     for _ in 0..2 {
-        let error = library.catalog(&key, &server.artifact(broken)).await.unwrap_err();
+        let error = cache.catalog(&key, &server.artifact(broken)).await.unwrap_err();
         assert_eq!((error.class(), error.reason()), (Class::Terminal, "InvalidArchive"));
-        assert!(Arc::ptr_eq(&good, &library.known_catalog(&key).unwrap()));
+        assert!(Arc::ptr_eq(&good, &cache.known_catalog(&key).unwrap()));
     }
     assert_eq!(server.asked(), 2);
 }
@@ -110,12 +110,12 @@ async fn broken_artifact_keeps_last_good_catalog_without_refetch() {
 #[tokio::test]
 async fn two_who_wait_hear_the_same_error() {
     let server = Server::with(b"other").await;
-    let (library, artifact) = (library(), server.artifact(b"right"));
+    let (cache, artifact) = (cache(), server.artifact(b"right"));
     let (one, two) = (key("a", V1), key("b", V1));
-    let (first, second) = tokio::join!(library.catalog(&one, &artifact), library.catalog(&two, &artifact));
+    let (first, second) = tokio::join!(cache.catalog(&one, &artifact), cache.catalog(&two, &artifact));
     for error in [first.unwrap_err(), second.unwrap_err()] {
         assert!(
-            matches!(&error, LibraryError::Artifact(error) if matches!(**error, ArtifactError::Transport(TransportError::Digest { .. })))
+            matches!(&error, ReleaseCacheError::Artifact(error) if matches!(**error, ArtifactError::Transport(TransportError::Digest { .. })))
         );
     }
     assert_eq!(server.asked(), 1);
@@ -125,14 +125,14 @@ async fn two_who_wait_hear_the_same_error() {
 async fn a_catalog_brings_its_releases() {
     let body = stack_repository(&[V1, V2]);
     let server = Server::with(&body).await;
-    let (library, artifact) = (library(), server.artifact(&body));
-    let catalog = library.catalog(&key("a", V1), &artifact).await.unwrap();
+    let (cache, artifact) = (cache(), server.artifact(&body));
+    let catalog = cache.catalog(&key("a", V1), &artifact).await.unwrap();
     let digest = digest(&catalog, V2);
-    let release = library.release(&name(V2), digest).unwrap();
+    let release = cache.release(&name(V2), digest).unwrap();
     assert_eq!((release.name.to_string().as_str(), release.digest), (V2, digest));
-    assert!(library.release(&name(V1), digest).is_none(), "of another content");
+    assert!(cache.release(&name(V1), digest).is_none(), "of another content");
     server.answer(StatusCode::NOT_FOUND, b"");
-    let pinned = library.pinned_release(&artifact, "releases", &name(V2), digest).await.unwrap();
+    let pinned = cache.pinned_release(&artifact, "releases", &name(V2), digest).await.unwrap();
     assert!(Arc::ptr_eq(&release, &pinned), "what is known is not fetched");
     assert_eq!(server.asked(), 1);
 }
@@ -142,28 +142,28 @@ async fn a_pinned_release_is_fetched_once() {
     let body = stack_repository(&[V1, V10]);
     let server = Server::with(&body).await;
     let artifact = server.artifact(&body);
-    let digest = digest(&library().catalog(&key("a", V1), &artifact).await.unwrap(), V1);
-    let (library, name) = (library(), name(V1));
+    let digest = digest(&cache().catalog(&key("a", V1), &artifact).await.unwrap(), V1);
+    let (cache, name) = (cache(), name(V1));
     let (first, second) = tokio::join!(
-        library.pinned_release(&artifact, "releases", &name, digest),
-        library.pinned_release(&artifact, "releases", &name, digest),
+        cache.pinned_release(&artifact, "releases", &name, digest),
+        cache.pinned_release(&artifact, "releases", &name, digest),
     );
     let first = first.unwrap();
     assert!(Arc::ptr_eq(&first, &second.unwrap()));
-    assert!(Arc::ptr_eq(&first, &library.release(&name, digest).unwrap()));
-    assert_eq!(server.asked(), 2, "once for each library");
+    assert!(Arc::ptr_eq(&first, &cache.release(&name, digest).unwrap()));
+    assert_eq!(server.asked(), 2, "once for each cache");
 }
 
 #[tokio::test]
 async fn a_pinned_release_that_is_another_or_none() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
-    let (library, artifact) = (library(), server.artifact(&body));
+    let (cache, artifact) = (cache(), server.artifact(&body));
     let expected = Digest::of_bytes(b"what it had");
-    let error = library.pinned_release(&artifact, "releases", &name(V1), expected).await.unwrap_err();
-    assert!(matches!(&error, LibraryError::ReleaseMutated { expected: e, .. } if *e == expected), "{error}");
+    let error = cache.pinned_release(&artifact, "releases", &name(V1), expected).await.unwrap_err();
+    assert!(matches!(&error, ReleaseCacheError::ReleaseMutated { expected: e, .. } if *e == expected), "{error}");
     assert_eq!((error.class(), error.reason()), (Class::Terminal, "ReleaseMutated"));
-    let error = library.pinned_release(&artifact, "elsewhere", &name(V1), expected).await.unwrap_err();
+    let error = cache.pinned_release(&artifact, "elsewhere", &name(V1), expected).await.unwrap_err();
     assert_eq!(error.reason(), "ReleaseNotFound");
     let message = format!("the artifact has no release {V1} below \"elsewhere\"");
     assert!(error.to_string().starts_with(&message), "{error}");
@@ -171,7 +171,7 @@ async fn a_pinned_release_that_is_another_or_none() {
 
 #[tokio::test]
 async fn who_does_not_wait_any_more_stops_nothing() {
-    let flights = Flights::<u8, u8>::default();
+    let flights = SingleFlight::<u8, u8>::default();
     let (answer, question) = oneshot::channel();
     let work = async move { question.await.unwrap() };
     let waiting = flights.join(1, work);
@@ -189,19 +189,19 @@ async fn who_does_not_wait_any_more_stops_nothing() {
 
 #[tokio::test]
 async fn work_that_panics_takes_nobody_with_it() {
-    let flights = Flights::<u8, u8>::default();
+    let flights = SingleFlight::<u8, u8>::default();
     assert_eq!(flights.join(1, async { panic!("a defect") }).await, None);
     assert_eq!(flights.join(1, async { 8 }).await, Some(8));
 }
 
 #[test]
 fn what_was_not_asked_for_the_longest_goes_first() {
-    let mut kept = Kept::new(2);
-    kept.insert("a", 1);
-    kept.insert("b", 2);
-    assert_eq!(kept.get(&"a"), Some(1));
-    kept.insert("c", 3);
-    assert_eq!((kept.get(&"a"), kept.get(&"b"), kept.get(&"c")), (Some(1), None, Some(3)));
-    kept.insert("a", 4);
-    assert_eq!((kept.get(&"a"), kept.get(&"c")), (Some(4), Some(3)), "the same key takes no room");
+    let mut cache = LruCache::new(2);
+    cache.insert("a", 1);
+    cache.insert("b", 2);
+    assert_eq!(cache.get(&"a"), Some(1));
+    cache.insert("c", 3);
+    assert_eq!((cache.get(&"a"), cache.get(&"b"), cache.get(&"c")), (Some(1), None, Some(3)));
+    cache.insert("a", 4);
+    assert_eq!((cache.get(&"a"), cache.get(&"c")), (Some(4), Some(3)), "the same key takes no room");
 }

@@ -11,7 +11,7 @@ use crate::source::artifact::ArtifactError;
 
 /// A reason why a catalog or a release is not available. All requests that waited for it share the same error.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum LibraryError {
+pub enum ReleaseCacheError {
     /// The artifact could not be fetched or verified.
     #[error(transparent)]
     Artifact(Arc<ArtifactError>),
@@ -54,19 +54,19 @@ pub enum LibraryError {
     Aborted,
 }
 
-impl From<ArtifactError> for LibraryError {
+impl From<ArtifactError> for ReleaseCacheError {
     fn from(error: ArtifactError) -> Self {
         Self::Artifact(Arc::new(error))
     }
 }
 
-impl From<CatalogError> for LibraryError {
+impl From<CatalogError> for ReleaseCacheError {
     fn from(error: CatalogError) -> Self {
         Self::Catalog(Arc::new(error))
     }
 }
 
-impl Classify for LibraryError {
+impl Classify for ReleaseCacheError {
     fn class(&self) -> Class {
         match self {
             Self::Artifact(error) => error.class(),

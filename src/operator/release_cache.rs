@@ -4,8 +4,8 @@
 //! that nothing is fetched or read twice while it is the same. Concurrent requests for the same artifact share the work.
 
 mod error;
-mod flights;
-mod kept;
+mod lru;
+mod single_flight;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-pub use error::LibraryError;
-use flights::Flights;
-use kept::Kept;
+pub use error::ReleaseCacheError;
+use lru::LruCache;
+use single_flight::SingleFlight;
 
 use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
@@ -25,13 +25,13 @@ use crate::runtime::cache::Key;
 use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download};
 
 /// Maximum number of cached releases. A cluster stack has a few in use and a few on offer.
-const MOST_RELEASES: usize = 256;
+const MAX_RELEASES: usize = 256;
 
 /// Maximum number of cached catalogs: one for each `ClusterStack`.
-const MOST_CATALOGS: usize = 1024;
+const MAX_CATALOGS: usize = 1024;
 
 /// Maximum number of artifacts to fetch or read at a time: each may need 1 GiB of disk, and a CPU.
-const MOST_AT_A_TIME: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// Identifies a catalog across all commits of a stack repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,42 +50,42 @@ type CatalogContent = (Digest, Revision, String, Line);
 /// Identifies a release: artifact, path, name, and expected digest.
 type ReleaseContent = (Digest, String, ReleaseName, Digest);
 
-type CatalogResult = Result<Arc<CatalogRead>, LibraryError>;
-type ReleaseResult = Result<Arc<Release>, LibraryError>;
-type ArtifactResult = Result<Arc<Artifact>, LibraryError>;
+type CatalogResult = Result<Arc<CatalogRead>, ReleaseCacheError>;
+type ReleaseResult = Result<Arc<Release>, ReleaseCacheError>;
+type ArtifactResult = Result<Arc<Artifact>, ReleaseCacheError>;
 
-/// The process' releases. Clones share the same library.
+/// The process' releases. Clones share the same cache.
 #[derive(Clone, Debug)]
-pub struct Library(Arc<Shelves>);
+pub struct ReleaseCache(Arc<Inner>);
 
 #[derive(Debug)]
-struct Shelves {
+struct Inner {
     download: Download,
-    at_a_time: Semaphore,
+    permits: Semaphore,
     /// Artifacts in use. Dropping the last reference removes the file.
     artifacts: Mutex<BTreeMap<Digest, Weak<Artifact>>>,
-    artifact_flights: Flights<Digest, ArtifactResult>,
-    catalogs: Mutex<Kept<CatalogContent, CatalogResult>>,
-    catalog_flights: Flights<CatalogContent, CatalogResult>,
-    last_good: Mutex<Kept<CatalogKey, Arc<CatalogRead>>>,
-    releases: Mutex<Kept<(ReleaseName, Digest), Arc<Release>>>,
-    release_flights: Flights<ReleaseContent, ReleaseResult>,
+    artifact_flights: SingleFlight<Digest, ArtifactResult>,
+    catalogs: Mutex<LruCache<CatalogContent, CatalogResult>>,
+    catalog_flights: SingleFlight<CatalogContent, CatalogResult>,
+    last_good: Mutex<LruCache<CatalogKey, Arc<CatalogRead>>>,
+    releases: Mutex<LruCache<(ReleaseName, Digest), Arc<Release>>>,
+    release_flights: SingleFlight<ReleaseContent, ReleaseResult>,
 }
 
-impl Library {
-    /// Creates an empty library.
+impl ReleaseCache {
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(download: Download) -> Self {
-        Self(Arc::new(Shelves {
+        Self(Arc::new(Inner {
             download,
-            at_a_time: Semaphore::new(MOST_AT_A_TIME),
+            permits: Semaphore::new(MAX_CONCURRENT),
             artifacts: Mutex::default(),
-            artifact_flights: Flights::default(),
-            catalogs: Mutex::new(Kept::new(MOST_CATALOGS)),
-            catalog_flights: Flights::default(),
-            last_good: Mutex::new(Kept::new(MOST_CATALOGS)),
-            releases: Mutex::new(Kept::new(MOST_RELEASES)),
-            release_flights: Flights::default(),
+            artifact_flights: SingleFlight::default(),
+            catalogs: Mutex::new(LruCache::new(MAX_CATALOGS)),
+            catalog_flights: SingleFlight::default(),
+            last_good: Mutex::new(LruCache::new(MAX_CATALOGS)),
+            releases: Mutex::new(LruCache::new(MAX_RELEASES)),
+            release_flights: SingleFlight::default(),
         }))
     }
 
@@ -93,12 +93,12 @@ impl Library {
     /// catalog of the same key stays [known](Self::known_catalog). A broken artifact is not fetched again.
     pub async fn catalog(&self, key: &CatalogKey, artifact: &ArtifactRef) -> CatalogResult {
         let content = (artifact.digest, artifact.revision.clone(), key.path.clone(), key.line.clone());
-        let kept = lock(&self.0.catalogs).get(&content);
-        let read = if let Some(read) = kept {
+        let cached = lock(&self.0.catalogs).get(&content);
+        let read = if let Some(read) = cached {
             read
         } else {
             let work = Arc::clone(&self.0).read_catalog(artifact.clone(), content.clone());
-            self.0.catalog_flights.join(content, work).await.unwrap_or(Err(LibraryError::Aborted))
+            self.0.catalog_flights.join(content, work).await.unwrap_or(Err(ReleaseCacheError::Aborted))
         };
         if let Ok(catalog) = &read {
             lock(&self.0.last_good).insert(key.clone(), Arc::clone(catalog));
@@ -133,24 +133,24 @@ impl Library {
         }
         let content = (artifact.digest, path.to_owned(), name.clone(), expected);
         let work = Arc::clone(&self.0).read_release(artifact.clone(), content.clone());
-        self.0.release_flights.join(content, work).await.unwrap_or(Err(LibraryError::Aborted))
+        self.0.release_flights.join(content, work).await.unwrap_or(Err(ReleaseCacheError::Aborted))
     }
 }
 
-impl Shelves {
+impl Inner {
     async fn read_catalog(self: Arc<Self>, artifact: ArtifactRef, content: CatalogContent) -> CatalogResult {
         if let Some(read) = lock(&self.catalogs).get(&content) {
             return read;
         }
         let fetched = Arc::clone(&self).artifact(artifact).await?;
-        let _permit = self.at_a_time.acquire().await;
-        let (shelves, (_, revision, path, line)) = (Arc::clone(&self), content.clone());
+        let _permit = self.permits.acquire().await;
+        let (inner, (_, revision, path, line)) = (Arc::clone(&self), content.clone());
         let read = spawn_blocking(move || {
-            let keep = |release| shelves.keep(release);
+            let keep = |release| inner.keep(release);
             artifact::read_catalog(&fetched, &revision, &path, &line, keep)
         });
-        let Ok(read) = read.await else { return Err(LibraryError::Aborted) };
-        let read = read.map(Arc::new).map_err(LibraryError::from);
+        let Ok(read) = read.await else { return Err(ReleaseCacheError::Aborted) };
+        let read = read.map(Arc::new).map_err(ReleaseCacheError::from);
         if let Ok(CatalogRead { revision, releases, others }) = read.as_deref() {
             let (releases, Others { unwanted, malformed }) = (releases.len(), others);
             tracing::debug!(%revision, path = content.2, releases, unwanted, malformed, "read a stack repository");
@@ -166,19 +166,19 @@ impl Shelves {
         }
         let revision = artifact.revision.clone();
         let fetched = Arc::clone(&self).artifact(artifact).await?;
-        let _permit = self.at_a_time.acquire().await;
+        let _permit = self.permits.acquire().await;
         let read = spawn_blocking(move || {
             let name = Box::new(name);
             match artifact::read_release(&fetched, &path, &name)? {
                 Some(Ok(Loaded { release, .. })) if release.digest != expected => {
-                    Err(LibraryError::ReleaseMutated { name, revision, expected, found: release.digest })
+                    Err(ReleaseCacheError::ReleaseMutated { name, revision, expected, found: release.digest })
                 }
                 Some(Ok(loaded)) => Ok(Arc::new(loaded.release)),
-                Some(Err(findings)) => Err(LibraryError::Unusable { name, findings }),
-                None => Err(LibraryError::NoRelease { name, path }),
+                Some(Err(findings)) => Err(ReleaseCacheError::Unusable { name, findings }),
+                None => Err(ReleaseCacheError::NoRelease { name, path }),
             }
         });
-        let release = read.await.unwrap_or(Err(LibraryError::Aborted))?;
+        let release = read.await.unwrap_or(Err(ReleaseCacheError::Aborted))?;
         self.keep(Arc::clone(&release));
         Ok(release)
     }
@@ -189,25 +189,25 @@ impl Shelves {
 
     /// Returns the artifact, which is fetched unless it is in use.
     async fn artifact(self: Arc<Self>, artifact: ArtifactRef) -> ArtifactResult {
-        let (digest, shelves) = (artifact.digest, Arc::clone(&self));
+        let (digest, inner) = (artifact.digest, Arc::clone(&self));
         let work = async move {
-            let open = lock(&shelves.artifacts).get(&digest).and_then(Weak::upgrade);
+            let open = lock(&inner.artifacts).get(&digest).and_then(Weak::upgrade);
             if let Some(open) = open {
                 return Ok(open);
             }
-            let _permit = shelves.at_a_time.acquire().await;
-            let fetched = Arc::new(shelves.download.fetch(&artifact).await?);
-            let mut artifacts = lock(&shelves.artifacts);
+            let _permit = inner.permits.acquire().await;
+            let fetched = Arc::new(inner.download.fetch(&artifact).await?);
+            let mut artifacts = lock(&inner.artifacts);
             artifacts.retain(|_, artifact| artifact.strong_count() > 0);
             artifacts.insert(digest, Arc::downgrade(&fetched));
             Ok(Arc::clone(&fetched))
         };
-        self.artifact_flights.join(digest, work).await.unwrap_or(Err(LibraryError::Aborted))
+        self.artifact_flights.join(digest, work).await.unwrap_or(Err(ReleaseCacheError::Aborted))
     }
 }
 
-fn lock<T>(shelf: &Mutex<T>) -> MutexGuard<'_, T> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

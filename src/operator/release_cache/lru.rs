@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 /// Values by key, up to a maximum number.
 #[derive(Debug)]
-pub(super) struct Kept<K, V> {
-    most: usize,
+pub(super) struct LruCache<K, V> {
+    capacity: usize,
     /// Each value with the number of its last access.
     values: BTreeMap<K, (u64, V)>,
     accesses: u64,
 }
 
-impl<K: Ord + Clone, V: Clone> Kept<K, V> {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, values: BTreeMap::new(), accesses: 0 }
+impl<K: Ord + Clone, V: Clone> LruCache<K, V> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { capacity, values: BTreeMap::new(), accesses: 0 }
     }
 
     pub(super) fn get(&mut self, key: &K) -> Option<V> {
@@ -26,7 +26,7 @@ impl<K: Ord + Clone, V: Clone> Kept<K, V> {
     pub(super) fn insert(&mut self, key: K, value: V) {
         self.accesses += 1;
         self.values.insert(key, (self.accesses, value));
-        if self.values.len() > self.most {
+        if self.values.len() > self.capacity {
             let oldest = self.values.iter().min_by_key(|(_, (access, _))| *access);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
                 self.values.remove(&oldest);

@@ -10,21 +10,21 @@ use futures::future::{BoxFuture, Shared};
 type Flight<T> = Shared<BoxFuture<'static, Option<T>>>;
 
 /// The running work, by key.
-pub(super) struct Flights<K, T>(Arc<Mutex<BTreeMap<K, Flight<T>>>>);
+pub(super) struct SingleFlight<K, T>(Arc<Mutex<BTreeMap<K, Flight<T>>>>);
 
-impl<K, T> Default for Flights<K, T> {
+impl<K, T> Default for SingleFlight<K, T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<K, T> fmt::Debug for Flights<K, T> {
+impl<K, T> fmt::Debug for SingleFlight<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Flights")
+        f.write_str("SingleFlight")
     }
 }
 
-impl<K: Ord + Clone + Send + 'static, T: Clone + Send + Sync + 'static> Flights<K, T> {
+impl<K: Ord + Clone + Send + 'static, T: Clone + Send + Sync + 'static> SingleFlight<K, T> {
     /// Returns the result of the running work with this key, otherwise that of `work`, which continues even if all callers
     /// stop waiting. `None` if the work panicked or the process ends.
     pub(super) async fn join(&self, key: K, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
