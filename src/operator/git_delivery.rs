@@ -1,16 +1,16 @@
 //! Delivery through Git: gathers the changes that reconciles request for a `ClusterStack`, and commits them together.
 //!
 //! ```text
-//! reconciles ─ ask ─▶ outbox ─ pass: fetch, write files, commit, push ─▶ branch ─ Flux ─▶ objects ─ watch ─▶ reconciles
-//!      ▲                                       │ committed or held
-//!      └───────────────────────────────────────┘
+//! reconciles ─▶ pending commits ─ pass: fetch, write files, commit, push ─▶ branch ─ Flux ─▶ objects ─ watch ─▶ reconciles
+//!      ▲                                          │ committed or held
+//!      └──────────────────────────────────────────┘
 //! ```
 //! Reconciles decide as they do without Git, but send nothing to the API server: they request objects or their removal, and
 //! observe the objects that Flux applied. The digest annotation of an object shows whether it is as planned.
 
 mod job;
-pub mod outbox;
 pub mod pass;
+pub mod pending_commits;
 pub mod progress;
 mod pull_request;
 pub mod state;
@@ -32,7 +32,7 @@ use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::runtime::cache::{Change as CacheChange, Key};
 use crate::subscription;
-use outbox::{Asker, Change, Standing, Unit};
+use pending_commits::{Change, CommitState, Requester, Unit};
 use state::clone_name;
 
 /// Delay in which a pass gathers requests: a change of a class is requested by each of its Clusters.
@@ -64,13 +64,13 @@ pub fn clones_changed(context: &Context, change: &CacheChange<ClusterStack>) {
     }
 }
 
-/// Requests a commit for a `ClusterStack`, and returns the standing of the request.
-pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
-    let standing = context.git.outbox.want(stack, unit, change, asker);
-    if standing == Standing::Pending {
+/// Requests a commit for a `ClusterStack`, and returns its state.
+pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, requester: Requester) -> CommitState {
+    let state = context.git.pending_commits.enqueue(stack, unit, change, requester);
+    if state == CommitState::Pending {
         context.triggers.commits.after(stack.clone(), GATHERING);
     }
-    standing
+    state
 }
 
 /// Enqueues a pass for the branch that a `ClusterStack` is or was committed to, even while it waits after a failure: the
@@ -101,7 +101,7 @@ pub fn is_taken_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
     let unit = Unit::Object(id_of(object), Some(cluster_of(&addon)));
-    committing_stack(&addon).is_some_and(|stack| context.git.outbox.is_gone(&stack, &unit))
+    committing_stack(&addon).is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
 }
 
 /// Like [`take_out`], for a cluster-scoped object that was made for this release.
@@ -136,7 +136,7 @@ fn take_out_of<K: Resource<DynamicType = ()>>(
     object: &K,
     stacks: &[Key],
     cluster: Option<&Key>,
-    asker: &Asker,
+    requester: &Requester,
 ) -> bool {
     let commits = |stack: &&Key| {
         context.caches.stacks.get(stack).is_some_and(|stack| stack.spec.delivery.git().is_some())
@@ -144,7 +144,7 @@ fn take_out_of<K: Resource<DynamicType = ()>>(
     let id = id_of(object);
     let stacks: Vec<&Key> = stacks.iter().filter(commits).collect();
     for stack in &stacks {
-        commit(context, stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, asker.clone());
+        commit(context, stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, requester.clone());
     }
     !stacks.is_empty()
 }

@@ -191,7 +191,7 @@ fn delivered(
     let Some(progress) = context.git.progress(&key) else {
         return Some((Report::not_yet_reported(), told()));
     };
-    let waiting = context.git.outbox.outstanding(&key);
+    let waiting = context.git.pending_commits.outstanding(&key);
     let not_applied = clusters::not_applied(context, found);
     Some((progress.report(waiting, &not_applied), Some(progress.told())))
 }

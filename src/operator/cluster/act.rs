@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use super::super::context::Context;
 use super::super::deliver::{Wanted, applied};
-use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::term;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
@@ -44,7 +44,7 @@ pub(super) async fn act(
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
     if !decision.delivery.is_written() {
-        context.git.outbox.withdraw(&Unit::Cluster(key.clone()));
+        context.git.pending_commits.cancel(&Unit::Cluster(key.clone()));
     }
     let addon = &facts.snapshot.addon;
     let (receipts, failure) = match (&facts.target, &decision.delivery) {
@@ -194,13 +194,13 @@ async fn commit(
     decision: &Decision,
 ) -> (Receipts, Option<RequestError>) {
     let by = Some(available.stack_name());
-    let standing = if committed_by(addon) == by {
+    let state = if committed_by(addon) == by {
         let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
         let change = Change::Planned(available.plan.clone());
-        let asker = (Queue::Cluster, key.clone());
-        git_delivery::commit(context, &stack, Unit::Cluster(key.clone()), change, asker)
+        let requester = (Queue::Cluster, key.clone());
+        git_delivery::commit(context, &stack, Unit::Cluster(key.clone()), change, requester)
     } else {
-        Standing::Pending
+        CommitState::Pending
     };
     let mut receipts = Receipts { committed_by: by, ..Receipts::default() };
     let mut failures = BTreeMap::new();
@@ -211,7 +211,7 @@ async fn commit(
                 receipts.objects.extend(object);
                 match digest {
                     Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
-                    None => _ = receipts.committed.insert(name.to_owned(), commit_hold(&standing)),
+                    None => _ = receipts.committed.insert(name.to_owned(), commit_hold(&state)),
                 }
             }
             Err(error) => _ = failures.insert(name, error),
@@ -242,11 +242,11 @@ async fn find_applied(
 }
 
 /// Returns the hold of an object that is not as planned yet.
-pub(super) fn commit_hold(standing: &Standing) -> Hold {
-    let (reason, message) = match standing {
-        Standing::Held(hold) => return hold.clone(),
-        Standing::Pending => (Reason::Committing, "it waits for the next commit"),
-        Standing::Committed => (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet"),
+pub(super) fn commit_hold(state: &CommitState) -> Hold {
+    let (reason, message) = match state {
+        CommitState::Held(hold) => return hold.clone(),
+        CommitState::Pending => (Reason::Committing, "it waits for the next commit"),
+        CommitState::Committed => (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet"),
     };
     Hold { reason, message: message.to_owned() }
 }

@@ -67,7 +67,7 @@ pub(super) async fn orphan(
     }
     finalizer::remove(context, &context.caches.addons, &**addon).await?;
     ownership::delete(context, &context.caches.addons, &**addon).await?;
-    context.git.outbox.forget_cluster(key);
+    context.git.pending_commits.forget_cluster(key);
     context.metrics.forgot(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::git_delivery::commit;
-use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, term};
 use super::super::reconcile::ReconcileError;
@@ -104,7 +104,7 @@ async fn prune(
     if deletion.deletes_addon {
         ownership::delete(context, &context.caches.addons, &**addon).await?;
     }
-    context.git.outbox.forget_cluster(key);
+    context.git.pending_commits.forget_cluster(key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     context.metrics.forgot(Queue::Cluster, &key.to_string());
     // The Cluster may stay for long because of the finalizer of another controller.
@@ -160,9 +160,9 @@ fn repository_of(context: &Context, addon: &ClusterAddon) -> Option<Repository> 
 /// Removes a Cluster's files from the repository that Flux applies. Returns the hold until the removal is committed,
 /// because it is forgotten once the `ClusterAddon` is deleted. Flux then deletes the objects, all of which are suspended.
 fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option<Hold> {
-    let asker = (Queue::Cluster, key.clone());
-    match commit(context, &repository.stack, Unit::Cluster(key.clone()), Change::Gone, asker) {
-        Standing::Committed => None,
+    let requester = (Queue::Cluster, key.clone());
+    match commit(context, &repository.stack, Unit::Cluster(key.clone()), Change::Gone, requester) {
+        CommitState::Committed => None,
         _ if repository.suspended => {
             let message = format!(
                 "ClusterStack {} is suspended: the Cluster's files are not removed from the repository",
@@ -170,7 +170,7 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
             );
             Some(Hold { reason: Reason::Suspended, message })
         }
-        standing => Some(act::commit_hold(&standing)),
+        state => Some(act::commit_hold(&state)),
     }
 }
 

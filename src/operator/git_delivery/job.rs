@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::outbox::{Batch, Change, Unit};
+use super::pending_commits::{Batch, Change, Unit};
 use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;

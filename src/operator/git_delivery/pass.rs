@@ -12,7 +12,7 @@ use super::super::objects::term;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
 use super::job::{Done, Job, JobError};
-use super::outbox::{Batch, Unit};
+use super::pending_commits::{Batch, Unit};
 use super::progress::{Place, Progress};
 use super::pull_request;
 use super::threads::LONGEST;
@@ -43,7 +43,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let stack = context.caches.stacks.get(key);
     let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
     else {
-        context.git.outbox.drop(key);
+        context.git.pending_commits.remove_stack(key);
         context.git.note(key, None);
         return Ok(Next::Await);
     };
@@ -54,12 +54,12 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     if before.place != Place::of(git) {
         if before.looked.is_some() {
             info!(stack = %key, "delivery.git was changed: committing everything again");
-            context.git.outbox.forget(key);
+            context.git.pending_commits.forget(key);
             everything_of(context, key);
         }
         before = Progress { place: Place::of(git), ..Progress::default() };
     }
-    let batch = context.git.outbox.wanted(key);
+    let batch = context.git.pending_commits.requested(key);
     let appliers = appliers(context, key).await?;
     let now = context.clock.now();
     let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
@@ -168,7 +168,7 @@ fn finish(
     }
     if done.is_changed_by_others {
         info!(stack = %key, "another author changed committed files: comparing all of them again");
-        context.git.outbox.forget(&key);
+        context.git.pending_commits.forget(&key);
         everything_of(context, &key);
     }
     tell(context, &key, batch, &done.held);
@@ -189,8 +189,8 @@ fn finish(
 }
 
 fn tell(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
-    for (queue, asker) in context.git.outbox.settle(key, batch, held) {
-        context.triggers.of(queue).now(asker);
+    for (queue, requester) in context.git.pending_commits.complete(key, batch, held) {
+        context.triggers.of(queue).now(requester);
     }
 }
 

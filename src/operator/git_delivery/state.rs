@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::outbox::Outbox;
+use super::pending_commits::PendingCommits;
 use super::progress::Progress;
 use super::threads::Threads;
 use crate::release::Digest;
@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct GitDelivery {
     /// The requested changes.
-    pub outbox: Outbox,
+    pub pending_commits: PendingCommits,
     /// Threads that use the clones.
     pub threads: Threads,
     /// The directory of the clones, which is removed when the process ends.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::context::Context;
 use super::super::git_delivery::commit;
-use super::super::git_delivery::outbox::{Change, Unit};
+use super::super::git_delivery::pending_commits::{Change, Unit};
 use super::super::metrics::Queue;
 use super::super::reconcile::ReconcileError;
 use super::super::request;

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::release_status_changed;
-use super::super::git_delivery::outbox::Unit;
+use super::super::git_delivery::pending_commits::Unit;
 use super::super::git_delivery::take_out_for;
 use super::super::{annotations, events, finalizer, ownership};
 use super::{inventory, is_stack_there, users};
@@ -86,7 +86,7 @@ async fn is_used(
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.
 pub(super) fn cancel_commits(context: &Context, owner: Option<&Key>, name: &ReleaseName) {
     if let Some(owner) = owner {
-        context.git.outbox.withdraw_of(owner, &Unit::Release(name.to_string()));
+        context.git.pending_commits.cancel_of(owner, &Unit::Release(name.to_string()));
     }
 }
 

@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::super::context::Context;
 use super::super::deliver::{Wanted, applied, deliver};
-use super::super::git_delivery::outbox::{Change, Standing, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::metrics::Queue;
 use super::super::objects::term;
@@ -243,12 +243,12 @@ pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result
         return Ok(true);
     };
     let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
-    let standings = plan.objects().map(|object| {
-        let (unit, asker) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
-        git_delivery::commit(context, &key, unit, Change::Gone, asker)
+    let states = plan.objects().map(|object| {
+        let (unit, requester) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
+        git_delivery::commit(context, &key, unit, Change::Gone, requester)
     });
-    let standings: Vec<Standing> = standings.collect();
-    Ok(standings.iter().all(|standing| *standing == Standing::Committed))
+    let states: Vec<CommitState> = states.collect();
+    Ok(states.iter().all(|state| *state == CommitState::Committed))
 }
 
 /// Returns the `GitRepository`s that were made for a `ClusterStack`, including that of an earlier source.

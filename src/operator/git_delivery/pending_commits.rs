@@ -51,7 +51,7 @@ impl Change {
 
 /// The progress of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CommitState {
     /// The change waits for the next pass.
     Pending,
     /// The branch has the change.
@@ -60,8 +60,8 @@ pub enum Standing {
     Held(Hold),
 }
 
-/// The reconcile that requested a change, to enqueue when its standing changes.
-pub type Asker = (Queue, Key);
+/// The reconcile that requested a change, to enqueue when its state changes.
+pub type Requester = (Queue, Key);
 
 /// The changes of a pass.
 pub type Batch = BTreeMap<Unit, Change>;
@@ -70,34 +70,34 @@ pub type Batch = BTreeMap<Unit, Change>;
 #[derive(Debug, Default)]
 struct Units {
     /// Changes that are requested and not known to be committed.
-    wanted: BTreeMap<Unit, Wish>,
+    requested: BTreeMap<Unit, PendingChange>,
     /// The changes that the branch has.
     committed: BTreeMap<Unit, Digest>,
     /// The removed objects among the committed changes, oldest first.
-    gone: VecDeque<Unit>,
+    removed: VecDeque<Unit>,
 }
 
 /// Maximum number of removed objects to remember for a `ClusterStack`, enough for those that are requested again. For a
 /// forgotten object, the next pass finds again that the branch does not have it.
-const MOST_GONE: usize = 1024;
+const MAX_REMOVED: usize = 1024;
 
 /// A requested change.
 #[derive(Debug)]
-struct Wish {
+struct PendingChange {
     change: Change,
     digest: Digest,
     /// The reason why the last pass did not commit it.
     hold: Option<Hold>,
-    askers: BTreeSet<Asker>,
+    requesters: BTreeSet<Requester>,
 }
 
 /// The requested and committed changes of each `ClusterStack`.
 #[derive(Debug, Default)]
-pub struct Outbox(Mutex<BTreeMap<Key, Units>>);
+pub struct PendingCommits(Mutex<BTreeMap<Key, Units>>);
 
-impl Outbox {
-    /// Requests a change for a `ClusterStack`, and returns its standing.
-    pub fn want(&self, stack: &Key, unit: Unit, change: Change, asker: Asker) -> Standing {
+impl PendingCommits {
+    /// Requests a change for a `ClusterStack`, and returns its state.
+    pub fn enqueue(&self, stack: &Key, unit: Unit, change: Change, requester: Requester) -> CommitState {
         let digest = change.digest();
         let mut all = self.lock();
         if let (Unit::Cluster(_), Change::Planned(_)) = (&unit, &change) {
@@ -106,63 +106,63 @@ impl Outbox {
         }
         let units = all.entry(stack.clone()).or_default();
         if units.committed.get(&unit) == Some(&digest) {
-            units.wanted.remove(&unit);
-            return Standing::Committed;
+            units.requested.remove(&unit);
+            return CommitState::Committed;
         }
-        if let Some(wish) = units.wanted.get_mut(&unit).filter(|wish| wish.digest == digest) {
-            wish.askers.insert(asker);
-            return wish.hold.clone().map_or(Standing::Pending, Standing::Held);
+        if let Some(pending) = units.requested.get_mut(&unit).filter(|pending| pending.digest == digest) {
+            pending.requesters.insert(requester);
+            return pending.hold.clone().map_or(CommitState::Pending, CommitState::Held);
         }
         units.committed.remove(&unit);
         if let Change::Planned(plan) = &change {
             // A removed object may be planned again.
             units.forget_objects(plan);
         }
-        units.wanted.insert(unit, Wish { change, digest, hold: None, askers: BTreeSet::from([asker]) });
-        Standing::Pending
+        units.requested.insert(unit, PendingChange { change, digest, hold: None, requesters: BTreeSet::from([requester]) });
+        CommitState::Pending
     }
 
     /// Returns all requested changes of a `ClusterStack` that its branch is not known to have.
     #[must_use]
-    pub fn wanted(&self, stack: &Key) -> Batch {
+    pub fn requested(&self, stack: &Key) -> Batch {
         let all = self.lock();
-        let wanted = all.get(stack).into_iter().flat_map(|units| &units.wanted);
-        wanted.map(|(unit, wish)| (unit.clone(), wish.change.clone())).collect()
+        let requested = all.get(stack).into_iter().flat_map(|units| &units.requested);
+        requested.map(|(unit, pending)| (unit.clone(), pending.change.clone())).collect()
     }
 
     /// Records the result of a pass: the branch does not have the units in `held`. A unit whose request changed meanwhile
     /// stays requested. Returns the reconciles to enqueue.
-    pub fn settle(&self, stack: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) -> BTreeSet<Asker> {
+    pub fn complete(&self, stack: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) -> BTreeSet<Requester> {
         let mut all = self.lock();
-        let mut told = BTreeSet::new();
-        let Some(units) = all.get_mut(stack) else { return told };
+        let mut requesters = BTreeSet::new();
+        let Some(units) = all.get_mut(stack) else { return requesters };
         for (unit, change) in batch {
-            let Some(wish) = units.wanted.get_mut(unit).filter(|wish| wish.digest == change.digest()) else {
+            let Some(pending) = units.requested.get_mut(unit).filter(|pending| pending.digest == change.digest()) else {
                 continue;
             };
             let why = held.get(unit);
-            if why.is_none() || wish.hold.as_ref() != why {
-                told.extend(wish.askers.iter().cloned());
+            if why.is_none() || pending.hold.as_ref() != why {
+                requesters.extend(pending.requesters.iter().cloned());
             }
-            wish.hold = why.cloned();
+            pending.hold = why.cloned();
             if why.is_none() {
-                units.committed.insert(unit.clone(), wish.digest);
-                units.wanted.remove(unit);
-                units.remember_gone(unit);
+                units.committed.insert(unit.clone(), pending.digest);
+                units.requested.remove(unit);
+                units.remember_removed(unit);
             }
         }
-        told
+        requesters
     }
 
-    /// Withdraws a plan from all `ClusterStack`s, for example because its Cluster is paused or held. Committed files stay.
-    pub fn withdraw(&self, unit: &Unit) {
-        self.lock().values_mut().for_each(|units| units.withdraw(unit));
+    /// Cancels the request of a plan for all `ClusterStack`s, for example because its Cluster is paused or held. Committed files stay.
+    pub fn cancel(&self, unit: &Unit) {
+        self.lock().values_mut().for_each(|units| units.cancel(unit));
     }
 
-    /// Like [`Outbox::withdraw`], for one `ClusterStack`.
-    pub fn withdraw_of(&self, stack: &Key, unit: &Unit) {
+    /// Like [`PendingCommits::cancel`], for one `ClusterStack`.
+    pub fn cancel_of(&self, stack: &Key, unit: &Unit) {
         if let Some(units) = self.lock().get_mut(stack) {
-            units.withdraw(unit);
+            units.cancel(unit);
         }
     }
 
@@ -174,7 +174,7 @@ impl Outbox {
         };
         for units in self.lock().values_mut() {
             units.committed.retain(|unit, _| !is_its(unit));
-            units.wanted.retain(|unit, _| !is_its(unit));
+            units.requested.retain(|unit, _| !is_its(unit));
         }
     }
 
@@ -183,27 +183,27 @@ impl Outbox {
     pub fn forget(&self, stack: &Key) {
         if let Some(units) = self.lock().get_mut(stack) {
             units.committed.clear();
-            units.gone.clear();
+            units.removed.clear();
         }
     }
 
     /// Forgets a `ClusterStack` that is deleted, or is not delivered through Git now.
-    pub fn drop(&self, stack: &Key) {
+    pub fn remove_stack(&self, stack: &Key) {
         self.lock().remove(stack);
     }
 
     /// Whether the removal of an object from the branch of a `ClusterStack` is requested or committed.
     #[must_use]
-    pub fn is_gone(&self, stack: &Key, object: &Unit) -> bool {
+    pub fn is_removal_requested(&self, stack: &Key, object: &Unit) -> bool {
         let all = self.lock();
         let units = all.get(stack);
-        units.is_some_and(|units| units.wanted.contains_key(object) || units.committed.contains_key(object))
+        units.is_some_and(|units| units.requested.contains_key(object) || units.committed.contains_key(object))
     }
 
     /// Returns the number of units of a `ClusterStack` that are not committed.
     #[must_use]
     pub fn outstanding(&self, stack: &Key) -> usize {
-        self.lock().get(stack).map_or(0, |units| units.wanted.len())
+        self.lock().get(stack).map_or(0, |units| units.requested.len())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Units>> {
@@ -212,20 +212,20 @@ impl Outbox {
 }
 
 impl Units {
-    /// Withdraws a plan.
-    fn withdraw(&mut self, unit: &Unit) {
-        if self.wanted.get(unit).is_some_and(|wish| matches!(wish.change, Change::Planned(_))) {
-            self.wanted.remove(unit);
+    /// Cancels the request of a plan.
+    fn cancel(&mut self, unit: &Unit) {
+        if self.requested.get(unit).is_some_and(|pending| matches!(pending.change, Change::Planned(_))) {
+            self.requested.remove(unit);
         }
     }
 
     /// Remembers a removed object, and forgets the oldest ones beyond the limit.
-    fn remember_gone(&mut self, unit: &Unit) {
+    fn remember_removed(&mut self, unit: &Unit) {
         if matches!(unit, Unit::Object(..)) {
-            self.gone.push_back(unit.clone());
+            self.removed.push_back(unit.clone());
         }
-        while self.gone.len() > MOST_GONE
-            && let Some(unit) = self.gone.pop_front()
+        while self.removed.len() > MAX_REMOVED
+            && let Some(unit) = self.removed.pop_front()
         {
             self.committed.remove(&unit);
         }
@@ -233,7 +233,7 @@ impl Units {
 
     /// Hands over the files of a unit to another `ClusterStack`.
     fn pass_on(&mut self, unit: &Unit) {
-        self.withdraw(unit);
+        self.cancel(unit);
         self.committed.remove(unit);
     }
 
@@ -244,7 +244,7 @@ impl Units {
             _ => false,
         };
         self.committed.retain(|unit, _| !is_planned(unit));
-        self.wanted.retain(|unit, _| !is_planned(unit));
+        self.requested.retain(|unit, _| !is_planned(unit));
     }
 }
 

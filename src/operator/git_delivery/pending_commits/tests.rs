@@ -1,0 +1,179 @@
+//! Each requested change is committed once, and its requesters are enqueued.
+
+use super::*;
+use crate::api::Reason;
+
+fn key(name: &str) -> Key {
+    Key::new("stacks", name)
+}
+
+fn requester(name: &str) -> Requester {
+    (Queue::Cluster, key(name))
+}
+
+fn hold(message: &str) -> Hold {
+    Hold { reason: Reason::DeliveryFailed, message: message.to_owned() }
+}
+
+/// Returns a unique plan.
+fn plan(name: &str) -> Change {
+    Change::Planned(Arc::new(Plan::of_namespace(name)))
+}
+
+fn object(name: &str) -> Unit {
+    let id = ObjectId {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    };
+    Unit::Object(id, None)
+}
+
+const NOTHING_HELD: BTreeMap<Unit, Hold> = BTreeMap::new();
+
+#[test]
+fn what_is_committed_is_not_wanted_again() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("two")), CommitState::Pending);
+    let batch = commits.requested(&stack);
+    assert_eq!(batch.len(), 1);
+    let requesters = commits.complete(&stack, &batch, &NOTHING_HELD);
+    assert_eq!(requesters, BTreeSet::from([requester("one"), requester("two")]));
+    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Committed);
+    assert!(commits.requested(&stack).is_empty());
+    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("b"), requester("one")), CommitState::Pending);
+    assert_eq!(
+        commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")),
+        CommitState::Pending,
+        "b replaced it"
+    );
+}
+
+#[test]
+fn what_is_wanted_otherwise_during_a_pass_stays_wanted() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
+    let batch = commits.requested(&stack);
+    commits.enqueue(&stack, Unit::Source, plan("b"), requester("one"));
+    assert!(commits.complete(&stack, &batch, &NOTHING_HELD).is_empty());
+    assert_eq!(commits.requested(&stack), Batch::from([(Unit::Source, plan("b"))]));
+}
+
+#[test]
+fn what_is_held_is_told_once_and_tried_again() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    let cluster = Unit::Cluster(key("one"));
+    commits.enqueue(&stack, cluster.clone(), plan("a"), requester("one"));
+    commits.enqueue(&stack, Unit::Source, plan("s"), requester("stack"));
+    let held = BTreeMap::from([(cluster.clone(), hold("edited"))]);
+    let batch = commits.requested(&stack);
+    assert_eq!(commits.complete(&stack, &batch, &held), BTreeSet::from([requester("one"), requester("stack")]));
+    assert_eq!(commits.outstanding(&stack), 1);
+    let state = commits.enqueue(&stack, cluster.clone(), plan("a"), requester("one"));
+    assert_eq!(state, CommitState::Held(hold("edited")));
+    let batch = commits.requested(&stack);
+    assert_eq!(batch.keys().collect::<Vec<_>>(), [&cluster]);
+    assert!(commits.complete(&stack, &batch, &held).is_empty(), "it is unchanged");
+    assert_eq!(commits.complete(&stack, &batch, &NOTHING_HELD), BTreeSet::from([requester("one")]));
+}
+
+#[test]
+fn an_object_that_went_and_is_planned_again_can_go_again() {
+    let (commits, stack, unit) = (PendingCommits::default(), key("demo"), object("helm"));
+    commits.enqueue(&stack, unit.clone(), Change::Gone, requester("one"));
+    commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
+    assert_eq!(commits.enqueue(&stack, unit.clone(), Change::Gone, requester("one")), CommitState::Committed);
+    commits.enqueue(&stack, Unit::Release("r".to_owned()), plan("helm"), requester("one"));
+    assert_eq!(commits.enqueue(&stack, unit, Change::Gone, requester("one")), CommitState::Pending);
+}
+
+#[test]
+fn object_that_goes_is_known_until_it_is_planned_again() {
+    let (commits, stack) = (PendingCommits::default(), key("stack"));
+    let unit = object("one");
+    assert!(!commits.is_removal_requested(&stack, &unit));
+    commits.enqueue(&stack, unit.clone(), Change::Gone, requester("a"));
+    assert!(commits.is_removal_requested(&stack, &unit), "requested");
+    let batch = commits.requested(&stack);
+    commits.complete(&stack, &batch, &BTreeMap::new());
+    assert!(commits.is_removal_requested(&stack, &unit), "committed");
+    assert!(!commits.is_removal_requested(&key("other"), &unit));
+}
+
+#[test]
+fn a_branch_that_somebody_else_changed_is_looked_at_again() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
+    commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
+    commits.forget(&stack);
+    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Pending);
+    commits.remove_stack(&stack);
+    assert_eq!(commits.outstanding(&stack), 0);
+}
+
+#[test]
+fn a_plan_that_was_held_is_not_committed_once_nobody_wants_it() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    let (one, two) = (Unit::Cluster(key("one")), Unit::Cluster(key("two")));
+    commits.enqueue(&stack, one.clone(), plan("a"), requester("one"));
+    commits.enqueue(&stack, two.clone(), Change::Gone, requester("two"));
+    commits.cancel(&one);
+    commits.cancel(&two);
+    assert_eq!(commits.requested(&stack), Batch::from([(two.clone(), Change::Gone)]), "what goes, goes");
+    commits.enqueue(&stack, Unit::Release("v1".to_owned()), plan("r"), requester("one"));
+    commits.enqueue(&key("other"), Unit::Release("v1".to_owned()), plan("r"), requester("one"));
+    commits.cancel_of(&stack, &Unit::Release("v1".to_owned()));
+    assert_eq!((commits.outstanding(&stack), commits.outstanding(&key("other"))), (1, 1));
+}
+
+#[test]
+fn moved_cluster_is_committed_only_by_its_new_stack() {
+    let (commits, old, new) = (PendingCommits::default(), key("1-34"), key("1-35"));
+    let cluster = Unit::Cluster(key("one"));
+    commits.enqueue(&old, cluster.clone(), plan("held"), requester("one"));
+    commits.enqueue(&new, cluster.clone(), plan("new"), requester("one"));
+    assert!(commits.requested(&old).is_empty());
+    let batch = commits.requested(&new);
+    commits.complete(&new, &batch, &NOTHING_HELD);
+    // And back: meanwhile the other ClusterStack overwrote what the old one had committed.
+    commits.enqueue(&old, cluster.clone(), plan("held"), requester("one"));
+    let batch = commits.requested(&old);
+    commits.complete(&old, &batch, &NOTHING_HELD);
+    assert_eq!(commits.enqueue(&new, cluster.clone(), plan("new"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&old, cluster, plan("held"), requester("one")), CommitState::Pending);
+}
+
+#[test]
+fn a_cluster_that_was_let_go_leaves_nothing_behind() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    let Unit::Object(id, _) = object("x") else { panic!() };
+    let its = Unit::Object(id, Some(key("one")));
+    for unit in [Unit::Cluster(key("one")), its] {
+        commits.enqueue(&stack, unit, Change::Gone, requester("one"));
+    }
+    let batch = commits.requested(&stack);
+    commits.complete(&stack, &batch, &NOTHING_HELD);
+    assert_eq!(
+        commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")),
+        CommitState::Committed
+    );
+    commits.forget_cluster(&key("one"));
+    assert_eq!(commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")), CommitState::Pending);
+}
+
+#[test]
+fn removed_objects_are_not_remembered_for_ever() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    let remove = |name: &str| commits.enqueue(&stack, object(name), Change::Gone, requester("one"));
+    for number in 0..=MAX_REMOVED {
+        remove(&number.to_string());
+        let batch = commits.requested(&stack);
+        commits.complete(&stack, &batch, &NOTHING_HELD);
+    }
+    let remembered = commits.lock()[&stack].committed.len();
+    assert_eq!(remembered, MAX_REMOVED);
+    assert_eq!(remove(&MAX_REMOVED.to_string()), CommitState::Committed, "the latest");
+    assert_eq!(remove("0"), CommitState::Pending, "the first is looked for again");
+}
