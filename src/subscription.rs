@@ -25,7 +25,7 @@ pub use releases::{
     decide_releases, first_error, short,
 };
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
-pub use roles::{Facts, PATIENCE, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
+pub use roles::{Facts, RETIREMENT_DELAY, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 pub use sources::{is_source_confirmed, left_over_sources};
 pub use teardown::{
     Teardown, TeardownFacts, decide_teardown, has_applied, has_class, is_deletion_confirmed, is_orphaned,

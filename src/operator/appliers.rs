@@ -71,8 +71,8 @@ impl Appliers {
         if reading != Reading::Failed {
             known.pulse = Pulse::of(known.lease, Some(known.moved), now);
         }
-        let is_news = std::mem::discriminant(&before) != std::mem::discriminant(&known.pulse);
-        Some((known.pulse, is_news))
+        let is_changed = std::mem::discriminant(&before) != std::mem::discriminant(&known.pulse);
+        Some((known.pulse, is_changed))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Known>> {

@@ -32,14 +32,14 @@ use gather::{ClassRelease, Gathered};
 pub(super) use gather::to_orphan;
 
 /// Delay before a retry while a cache is incomplete or outdated.
-const SOON: Duration = Duration::from_secs(1);
+const REQUEUE_SOON_AFTER: Duration = Duration::from_secs(1);
 
 /// Reconciles the Cluster with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let gathered = Gathered::of(context, key);
     match gathered.action(context.is_terminating(&key.namespace)) {
         ClusterAction::Forget => {
-            context.metrics.forgot(Queue::Cluster, &key.to_string());
+            context.metrics.remove(Queue::Cluster, &key.to_string());
             Ok(Next::Await)
         }
         ClusterAction::SuspendAndDelete => {
@@ -69,7 +69,7 @@ async fn deliver(
         return Ok(Next::Await);
     };
     let Some(facts) = gather::facts(context, cluster, addon, &release).await? else {
-        return Ok(Next::After(SOON));
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
     let decision = decide(&facts);
     let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
@@ -94,11 +94,11 @@ async fn establish(
             // Withhold commits until the Cluster is resumed.
             context.git.pending_commits.cancel(&Unit::Cluster(key.clone()));
             let reported = found.filter(|addon| addon.status.is_some());
-            Ok(reported.filter(|addon| context.speaks_of(cluster, Some(addon))).cloned())
+            Ok(reported.filter(|addon| context.reports_on(cluster, Some(addon))).cloned())
         }
         ClassRelease::Unknown => {
             debug!("the release of the class is not reconciled yet");
-            context.metrics.forgot(Queue::Cluster, &key.to_string());
+            context.metrics.remove(Queue::Cluster, &key.to_string());
             Ok(None)
         }
         ClassRelease::Missing(lack) => match found {

@@ -277,7 +277,7 @@ impl Context {
     }
 
     /// Records the discovered resource of Clusters.
-    pub fn clusters_are(&self, kind: ApiResource) {
+    pub fn set_cluster_resource(&self, kind: ApiResource) {
         // Discovery runs once.
         _ = self.cluster_kind.set(kind);
     }
@@ -292,13 +292,13 @@ impl Context {
     /// if it changed.
     pub fn prepare(&self, release: &Key, class: &str, found: Option<Preparation>) {
         let mut prepared = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
-        let is_news = prepared.get(release) != found.as_ref();
+        let is_changed = prepared.get(release) != found.as_ref();
         match found {
             Some(found) => _ = prepared.insert(release.clone(), found),
             None => _ = prepared.remove(release),
         }
         drop(prepared);
-        if is_news {
+        if is_changed {
             for cluster in self.caches.clusters.find(&super::objects::term::class(&release.namespace, class))
             {
                 self.triggers.clusters.now(Key::of(&*cluster));
@@ -332,7 +332,7 @@ impl Context {
     /// Whether this operator reports on a Cluster: with a label selector, only if one of its `ClusterStack`s has the class.
     /// If the class belongs to no release, the `ClusterStack` of the release that was delivered last reports.
     #[must_use]
-    pub fn speaks_of(&self, cluster: &ClusterObject, addon: Option<&ClusterAddon>) -> bool {
+    pub fn reports_on(&self, cluster: &ClusterObject, addon: Option<&ClusterAddon>) -> bool {
         if self.settings.watch.label_selector.is_none() {
             return true;
         }

@@ -17,7 +17,7 @@ use tracing::{Instrument as _, error, info, info_span};
 
 use super::context::{Context, Parts, Triggers};
 use super::enqueue::{
-    cluster_changed, everything_changed, namespace_changed, related_changed, stack_changed,
+    cluster_changed, enqueue_all, namespace_changed, related_changed, stack_changed,
 };
 use super::release_cache::ReleaseCache;
 use super::metrics::Queue;
@@ -210,7 +210,7 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
     process.tasks.spawn("watch of Clusters", async move {
         let failed = |failure: &watches::Failure| failure.report(&readiness, &part);
         let kind = watches::served(&client, capi::GROUP, "Cluster", failed).await;
-        context.clusters_are(kind.clone());
+        context.set_cluster_resource(kind.clone());
         let api = watches::api_of(client, namespace.as_deref(), &kind);
         let feed = Feed {
             name: format!("Cluster ({})", capi::GROUP),
@@ -258,7 +258,7 @@ async fn synced(context: &Context) {
 /// Processes the queues until the shutdown begins.
 async fn work(process: &Process, context: &Context, queues: WorkQueues) {
     let WorkQueues { stacks, releases, clusters, commits, publishes } = queues;
-    everything_changed(context);
+    enqueue_all(context);
     join5(
         work_on(process, context, Queue::ClusterStack, stacks, stack::reconcile),
         work_on(process, context, Queue::ClusterStackRelease, releases, release::reconcile),

@@ -27,7 +27,7 @@ pub struct Delivery<Status> {
 
 /// An object to deliver.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct Desired<'a> {
     /// The planned object.
     pub planned: &'a PlannedObject,
     /// Digest of the spec as returned by the operator's last write, if known.
@@ -56,18 +56,18 @@ pub fn applied<Status: ObservedKind>(
 pub async fn deliver<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
-    wanted: Wanted<'_>,
+    desired: Desired<'_>,
 ) -> Result<Delivery<Status>, RequestError> {
-    let key = Key::new(&wanted.planned.id.namespace, &wanted.planned.id.name);
+    let key = Key::new(&desired.planned.id.namespace, &desired.planned.id.name);
     let found = cache.get(&key);
-    let keeper = keeper::<Status>(context, &wanted);
+    let keeper = keeper::<Status>(context, &desired);
     let baseline = Baseline::LastWrite {
-        spec_digest: wanted.expected,
-        owner: wanted.owners.first().map(|owner| owner.uid.as_str()),
+        spec_digest: desired.expected,
+        owner: desired.owners.first().map(|owner| owner.uid.as_str()),
         namespace: keeper.as_ref().map(|keeper| keeper.uid.as_str()),
     };
-    let todo = action(wanted.planned, found.as_deref().map(Into::into), baseline);
-    let expected = wanted.expected.cloned();
+    let todo = action(desired.planned, found.as_deref().map(Into::into), baseline);
+    let expected = desired.expected.cloned();
     match todo {
         Action::Nothing => {
             context.metrics.runtime.skipped(Status::KIND);
@@ -77,10 +77,10 @@ pub async fn deliver<Status: ObservedKind>(
         Action::Apply | Action::Repair => {
             let before = found.as_ref().and_then(|found| found.resource_version());
             let _writing = cache.writing(&key);
-            let owners: Vec<&OwnerReference> = wanted.owners.iter().chain(&keeper).collect();
+            let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
             let before = before.as_deref();
-            let over = wanted.shared.then(|| before.unwrap_or(ABSENT));
-            let written = apply(context, &key, wanted.planned, &owners, (before, over)).await?;
+            let over = desired.shared.then(|| before.unwrap_or(ABSENT));
+            let written = apply(context, &key, desired.planned, &owners, (before, over)).await?;
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -114,10 +114,10 @@ async fn apply<Status: ObservedKind>(
 }
 
 /// Returns the Namespace as an additional owner of an object [that it keeps](is_kept_by_namespace).
-fn keeper<Status: ObservedKind>(context: &Context, wanted: &Wanted<'_>) -> Option<OwnerReference> {
-    let name = &wanted.planned.id.namespace;
+fn keeper<Status: ObservedKind>(context: &Context, desired: &Desired<'_>) -> Option<OwnerReference> {
+    let name = &desired.planned.id.namespace;
     let found = context.caches.namespaces.get(&Key::new("", name));
-    let found = found.filter(|_| is_kept_by_namespace(Status::KIND) && !wanted.owners.is_empty())?;
+    let found = found.filter(|_| is_kept_by_namespace(Status::KIND) && !desired.owners.is_empty())?;
     let uid = found.metadata.uid.clone()?;
     let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
     Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })

@@ -25,12 +25,12 @@ use crate::runtime::cache::{Change, Key};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Delay in which a `ClusterStack` gathers changes of its clusters before it counts them.
-const GATHERING: Duration = Duration::from_secs(1);
+const BATCH_DELAY: Duration = Duration::from_secs(1);
 /// Delay in which a Cluster gathers changes of its addons, because Flux writes several statuses at once.
-const FLUX_GATHERING: Duration = Duration::from_millis(100);
+const FLUX_BATCH_DELAY: Duration = Duration::from_millis(100);
 
 /// Enqueues everything, because earlier results are unknown.
-pub fn everything_changed(context: &Context) {
+pub fn enqueue_all(context: &Context) {
     context.caches.stacks.all().iter().for_each(|stack| {
         context.triggers.stacks.now(Key::of(&**stack));
         look_upstream(context, stack);
@@ -59,7 +59,7 @@ pub fn everything_changed(context: &Context) {
 }
 
 /// Enqueues everything of a `ClusterStack`, because earlier results are unknown.
-pub fn everything_of(context: &Context, stack: &Key) {
+pub fn enqueue_all_of(context: &Context, stack: &Key) {
     context.triggers.stacks.now(stack.clone());
     for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
         let key = Key::of(&*release);
@@ -87,7 +87,7 @@ pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
     // Other ClusterStacks of the namespace may offer the same releases.
     for other in context.caches.stacks.all() {
         if other.namespace() == stack.namespace() {
-            context.triggers.stacks.after(Key::of(&*other), GATHERING);
+            context.triggers.stacks.after(Key::of(&*other), BATCH_DELAY);
         }
     }
 }
@@ -182,7 +182,7 @@ fn use_changed(context: &Context, cluster: &ClusterObject) {
         .class()
         .and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
     if let Some(release) = release {
-        context.triggers.releases.after(release, GATHERING);
+        context.triggers.releases.after(release, BATCH_DELAY);
     }
     stacks_of_class(context, cluster);
 }
@@ -192,7 +192,7 @@ fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
     let Some(class) = cluster.cluster.class() else { return };
     for stack in context.caches.stacks.all() {
         if stack.namespace().as_deref() == Some(&class.namespace) {
-            context.triggers.stacks.after(Key::of(&*stack), GATHERING);
+            context.triggers.stacks.after(Key::of(&*stack), BATCH_DELAY);
         }
     }
 }
@@ -256,7 +256,7 @@ fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
     match kind {
         "ClusterAddon" => {
             if let Some(addon) = context.caches.addons.get(&owner) {
-                context.triggers.clusters.after(cluster_of(&addon), FLUX_GATHERING);
+                context.triggers.clusters.after(cluster_of(&addon), FLUX_BATCH_DELAY);
             }
         }
         "ClusterStackRelease" => context.triggers.releases.now(owner),

@@ -31,7 +31,7 @@ pub async fn repaired<K: Resource<DynamicType = ()>>(
 }
 
 /// Publishes that the operator could not forward a request to reconcile to Flux.
-pub async fn not_handed_on<K: Resource<DynamicType = ()>>(
+pub async fn not_forwarded<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
     refusal: &RequestError,
@@ -47,13 +47,13 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     before: &[Condition],
     now: &[Condition],
 ) {
-    if let Some((type_, ready)) = news(before, now) {
+    if let Some((type_, ready)) = ready_change(before, now) {
         publish(context, object, type_, &ready.reason, &ready.message).await;
     }
 }
 
 /// Returns the condition `Ready` if its change deserves an event.
-fn news<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
+fn ready_change<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
     let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
     let ready = now.iter().find(is_ready)?;
     let is_same = |before: &Condition| (&before.status, &before.reason) == (&ready.status, &ready.reason);

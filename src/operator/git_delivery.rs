@@ -36,7 +36,7 @@ use pending_commits::{Change, CommitState, Requester, Unit};
 use state::clone_name;
 
 /// Delay in which a pass gathers requests: a change of a class is requested by each of its Clusters.
-const GATHERING: Duration = Duration::from_millis(300);
+const BATCH_DELAY: Duration = Duration::from_millis(300);
 
 /// Returns the clones that a `ClusterStack` needs: of the repository that it is delivered to, and of the one that releases
 /// are published to.
@@ -68,7 +68,7 @@ pub fn clones_changed(context: &Context, change: &CacheChange<ClusterStack>) {
 pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, requester: Requester) -> CommitState {
     let state = context.git.pending_commits.enqueue(stack, unit, change, requester);
     if state == CommitState::Pending {
-        context.triggers.commits.after(stack.clone(), GATHERING);
+        context.triggers.commits.after(stack.clone(), BATCH_DELAY);
     }
     state
 }
@@ -78,41 +78,41 @@ pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, reques
 pub fn look_at_branch(context: &Context, stack: &ClusterStack) {
     let key = Key::of(stack);
     if stack.spec.delivery.git().is_some() || context.git.progress(&key).is_some() {
-        context.triggers.commits.after(key, GATHERING);
+        context.triggers.commits.after(key, BATCH_DELAY);
     }
 }
 
 /// Requests the removal of an object from the repository that Flux applies it from; `false` if the object is not applied
 /// from a repository of the operator.
-pub fn take_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
+pub fn remove_from_git<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
     let Some((kind, owner)) = owner_of_applied(object.meta()) else { return false };
     if kind != "ClusterAddon" {
         let stacks = stacks_of_shared(context, object.meta(), &owner);
-        return take_out_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, owner));
+        return remove_from_git_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, owner));
     }
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
     let (stack, cluster) = (committing_stack(&addon), cluster_of(&addon));
     let stacks: Vec<Key> = stack.into_iter().collect();
-    take_out_of(context, object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
+    remove_from_git_of(context, object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
 }
 
-/// Whether [`take_out`] removed an object of a Cluster from the repository and Flux did not delete it yet.
-pub fn is_taken_out<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
+/// Whether [`remove_from_git`] removed an object of a Cluster from the repository and Flux did not delete it yet.
+pub fn is_removed_from_git<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
     let unit = Unit::Object(id_of(object), Some(cluster_of(&addon)));
     committing_stack(&addon).is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
 }
 
-/// Like [`take_out`], for a cluster-scoped object that was made for this release.
-pub fn take_out_for<K: Resource<DynamicType = ()>>(
+/// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.
+pub fn remove_from_git_for<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
     release: &ClusterStackRelease,
 ) -> bool {
     let stacks: Vec<Key> = stack_of(release).into_iter().collect();
     is_applied_by_flux(object.meta())
-        && take_out_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, Key::of(release)))
+        && remove_from_git_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, Key::of(release)))
 }
 
 /// Returns the `ClusterStack`s that may have committed the objects that Clusters of a release share. The release in the
@@ -131,7 +131,7 @@ fn stacks_of_shared(context: &Context, object: &ObjectMeta, release: &Key) -> Ve
     stacks.iter().map(|stack| Key::of(&**stack)).collect()
 }
 
-fn take_out_of<K: Resource<DynamicType = ()>>(
+fn remove_from_git_of<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
     stacks: &[Key],

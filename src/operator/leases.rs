@@ -11,15 +11,15 @@ use tracing::{debug, info, warn};
 
 use super::appliers::Reading;
 use super::context::Context;
-use super::enqueue::everything_changed;
+use super::enqueue::enqueue_all;
 use crate::foreign::flux::observed::CONTROLLERS;
 use crate::rollup::Pulse;
 use crate::runtime::cache::Key;
 
 /// Interval between two reads of the Leases.
-const LOOK: Duration = Duration::from_secs(10);
+const READ_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval between two reads if no Lease can be read.
-const BLIND: Duration = Duration::from_mins(1);
+const BLIND_READ_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reads the Leases of Flux's controllers forever.
 pub(super) async fn watch(context: &Context) {
@@ -28,16 +28,16 @@ pub(super) async fn watch(context: &Context) {
         for controller in CONTROLLERS {
             let reading = read(context, controller).await;
             is_blind &= reading == Reading::None;
-            let Some((pulse, is_news)) = context.appliers.read(controller, reading, context.clock.now()) else {
+            let Some((pulse, is_changed)) = context.appliers.read(controller, reading, context.clock.now()) else {
                 continue;
             };
             context.metrics.controller(controller, pulse);
-            if is_news {
-                told(controller, pulse);
-                everything_changed(context);
+            if is_changed {
+                log(controller, pulse);
+                enqueue_all(context);
             }
         }
-        tokio::time::sleep(if is_blind { BLIND } else { LOOK }).await;
+        tokio::time::sleep(if is_blind { BLIND_READ_INTERVAL } else { READ_INTERVAL }).await;
     }
 }
 
@@ -59,7 +59,7 @@ async fn read(context: &Context, controller: &str) -> Reading {
     }
 }
 
-fn told(controller: &str, pulse: Pulse) {
+fn log(controller: &str, pulse: Pulse) {
     match pulse {
         Pulse::Dead { since } => warn!(controller, %since, "does not renew its Lease"),
         Pulse::Alive => info!(controller, "renews its Lease"),

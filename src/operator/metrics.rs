@@ -94,7 +94,7 @@ impl Metrics {
     }
 
     /// Removes the findings of an object that does not exist now.
-    pub fn forgot(&self, queue: Queue, key: &str) {
+    pub fn remove(&self, queue: Queue, key: &str) {
         self.found(queue, key, [], []);
         self.found.clusters.set(queue, key, []);
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::annotations::patch;
 use super::context::Context;
-use super::git_delivery::take_out;
+use super::git_delivery::remove_from_git;
 use crate::foreign::flux::observed::{Observed, ObservedKind};
 use crate::runtime::api_server::{Deleted, Kind, RequestError};
 use crate::runtime::cache::{Cache, Cached, Key};
@@ -92,7 +92,7 @@ async fn delete_if<K: Kind + Cached>(
     version: Option<String>,
 ) -> Result<bool, RequestError> {
     let key = Key::of(object);
-    if object.meta().deletion_timestamp.is_some() || take_out(context, object) {
+    if object.meta().deletion_timestamp.is_some() || remove_from_git(context, object) {
         return Ok(false);
     }
     match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {

@@ -35,9 +35,9 @@ use crate::source::origin::{Listing, Origin, OriginError};
 use crate::subscription;
 
 /// Timeout for listing releases. Each response has its own limit, but a host can send many of them slowly.
-const LONGEST_LISTING: Duration = Duration::from_mins(5);
+const LIST_TIMEOUT: Duration = Duration::from_mins(5);
 /// Timeout for fetching one release.
-const LONGEST_FETCH: Duration = Duration::from_mins(15);
+const FETCH_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// Publishes the missing releases of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -93,32 +93,32 @@ async fn publish_missing(
         return Err(hold(Reason::Invalid, "source.upstream requires source.git".to_owned()).into());
     };
     let origin = origin::open(context, &key.namespace, upstream).await?;
-    let listing = within(LONGEST_LISTING, &upstream.url, origin.list()).await;
+    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let wanted = wanted(stack, &listing);
     let target = publish::Target::of(context, key, git, upstream).await?;
     let there = target.clone().releases(context).await?;
-    let (mut is_news, mut failures, mut kept_back) = (false, Vec::new(), Vec::new());
+    let (mut is_changed, mut failures, mut held) = (false, Vec::new(), Vec::new());
     for name in wanted.difference(&there) {
         // An unusable release does not block the others.
         match publish_one(context, &*origin, name, &target, &upstream.url).await {
             Ok(Ok(Published::Written(committed))) => {
                 info!(stack = %key, release = %name, commit = %committed.commit, "published");
-                is_news = true;
+                is_changed = true;
             }
             Ok(Ok(Published::Unchanged)) => {}
-            Ok(Err(hold)) => kept_back.push(PublishError::Held(hold).to_string()),
+            Ok(Err(hold)) => held.push(PublishError::Held(hold).to_string()),
             Err(Stop::Held(hold, class)) => failures.push((hold, class)),
             Err(Stop::Busy) => return Err(Stop::Busy),
         }
     }
-    if is_news {
-        look_now(context, stack).await;
+    if is_changed {
+        request_fetch(context, stack).await;
     }
     if let Some((hold, class)) = together(failures) {
         return Err(Stop::Held(hold, class));
     }
-    Ok(report(&wanted, &listing, &kept_back))
+    Ok(report(&wanted, &listing, &held))
 }
 
 /// Publishes a release, or returns its hold without fetching it.
@@ -132,7 +132,7 @@ async fn publish_one(
     if let Some(hold) = target.clone().held(context, name.clone()).await? {
         return Ok(Err(hold));
     }
-    let fetched = within(LONGEST_FETCH, url, origin.fetch(name)).await;
+    let fetched = within(FETCH_TIMEOUT, url, origin.fetch(name)).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     target.clone().publish(context, fetched).await.map(Ok)
@@ -187,7 +187,7 @@ fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) ->
 }
 
 /// Asks Flux to fetch the stack repository before its next interval.
-async fn look_now(context: &Context, stack: &ClusterStack) {
+async fn request_fetch(context: &Context, stack: &ClusterStack) {
     let cache = &context.caches.git_repositories;
     let found = context.source_key(stack).and_then(|key| cache.get(&key));
     let Some(found) = found else { return };

@@ -40,7 +40,7 @@ impl ReconcileError {
     /// changes. Errors that a retry may fix are not reported, since a short outage would otherwise change the status of
     /// every object.
     #[must_use]
-    pub fn is_told(&self) -> bool {
+    pub fn is_reported(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_refusal() && !error.is_namespace_terminating())
     }
 

@@ -32,12 +32,12 @@ use crate::runtime::watches;
 
 /// Timeout for listing a kind. After that its objects count as missing: its CRD may be missing, and the reconciles that
 /// wait for an object report it by name.
-const PATIENCE: Duration = Duration::from_secs(15);
+const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum number of kinds that the API server knows, and of kinds that it does not know.
-const MOST: usize = 64;
+const MAX_KINDS: usize = 64;
 /// Maximum number of kinds that only one namespace refers to.
-const MOST_OF_ONE: usize = 8;
+const MAX_KINDS_OF_NAMESPACE: usize = 8;
 /// Interval between two discovery requests for a kind that the API server does not know.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
 
@@ -115,12 +115,12 @@ impl Related {
                 name,
                 group,
                 kind,
-                "not read: Clusters refer to more than {MOST} kinds, or those of the namespace alone to more than \
-                 {MOST_OF_ONE}"
+                "not read: Clusters refer to more than {MAX_KINDS} kinds, or those of the namespace alone to more than \
+                 {MAX_KINDS_OF_NAMESPACE}"
             );
             return Ok(None);
         };
-        if objects.is_synced() || since.elapsed() > PATIENCE {
+        if objects.is_synced() || since.elapsed() > LIST_TIMEOUT {
             Ok(objects.get(&Key::new(namespace, &object.name)))
         } else {
             Err(NotListed)
@@ -197,10 +197,10 @@ impl Related {
 fn has_room(kinds: &mut BTreeMap<GroupKind, Watched>, namespace: &str) -> bool {
     let is_own = |watched: &&Watched| watched.namespaces.iter().all(|only| only == namespace);
     let known = kinds.values().filter(|watched| watched.is_known()).count();
-    if kinds.values().filter(is_own).count() >= MOST_OF_ONE || known >= MOST {
+    if kinds.values().filter(is_own).count() >= MAX_KINDS_OF_NAMESPACE || known >= MAX_KINDS {
         return false;
     }
-    if kinds.len().saturating_sub(known) >= MOST {
+    if kinds.len().saturating_sub(known) >= MAX_KINDS {
         let unknown = kinds.iter().filter(|(_, watched)| !watched.is_known());
         let oldest = unknown.min_by_key(|(_, watched)| watched.since).map(|(kind, _)| kind.clone());
         if let Some(watched) = oldest.and_then(|kind| kinds.remove(&kind)) {
@@ -237,7 +237,7 @@ async fn watch(
     objects: Arc<Cache<RelatedObject>>,
     changed: UnboundedSender<Changed>,
 ) {
-    let tell = |object: &RelatedObject| {
+    let report = |object: &RelatedObject| {
         let reference = ObjectReference { group: group.clone(), kind: kind.clone(), name: object.name_any() };
         // If there is no receiver, the process is ending.
         _ = changed.unbounded_send((object.namespace().unwrap_or_default(), reference));
@@ -249,7 +249,7 @@ async fn watch(
     };
     let on_change = |change: crate::runtime::cache::Change<RelatedObject>| {
         if let Some(object) = change.now.or(change.before) {
-            tell(&object);
+            report(&object);
         }
     };
     match depth {
@@ -304,19 +304,19 @@ mod tests {
     /// Watches as many kinds as possible, each namespace up to its limit.
     fn fill(related: &Related) {
         let is_watched = |number: usize| {
-            related.get(&(number / MOST_OF_ONE).to_string(), &object(number), Depth::Metadata)
+            related.get(&(number / MAX_KINDS_OF_NAMESPACE).to_string(), &object(number), Depth::Metadata)
         };
-        assert!((0..MOST).all(|number| is_watched(number) == Err(NotListed)));
+        assert!((0..MAX_KINDS).all(|number| is_watched(number) == Err(NotListed)));
     }
 
     #[tokio::test]
     async fn namespace_with_too_many_kinds_starves_no_other() {
         let related = related();
         let get = |namespace, number| related.get(namespace, &object(number), Depth::Metadata);
-        assert!((0..MOST_OF_ONE).all(|number| get("a", number) == Err(NotListed)));
-        assert_eq!(get("a", MOST_OF_ONE), Ok(None));
-        assert_eq!(get("b", MOST_OF_ONE), Err(NotListed), "another namespace has its own share");
-        assert_eq!(get("a", MOST_OF_ONE), Err(NotListed), "what two refer to counts for neither");
+        assert!((0..MAX_KINDS_OF_NAMESPACE).all(|number| get("a", number) == Err(NotListed)));
+        assert_eq!(get("a", MAX_KINDS_OF_NAMESPACE), Ok(None));
+        assert_eq!(get("b", MAX_KINDS_OF_NAMESPACE), Err(NotListed), "another namespace has its own share");
+        assert_eq!(get("a", MAX_KINDS_OF_NAMESPACE), Err(NotListed), "what two refer to counts for neither");
         let whole = related.get("a", &object(0), Depth::Whole);
         assert_eq!(whole, Err(NotListed), "a kind that is watched may be read deeper");
     }
@@ -326,18 +326,18 @@ mod tests {
         let related = related();
         fill(&related);
         related.lock().values().for_each(|watched| watched.is_known.store(true, Ordering::Relaxed));
-        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Ok(None), "too many");
+        assert_eq!(related.get("new", &object(MAX_KINDS), Depth::Metadata), Ok(None), "too many");
         related.release("example.org", "Kind0");
-        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Err(NotListed));
+        assert_eq!(related.get("new", &object(MAX_KINDS), Depth::Metadata), Err(NotListed));
     }
 
     #[tokio::test]
     async fn unknown_kind_gives_way_to_a_new_one() {
         let related = related();
         fill(&related);
-        assert_eq!(related.get("new", &object(MOST), Depth::Metadata), Err(NotListed));
+        assert_eq!(related.get("new", &object(MAX_KINDS), Depth::Metadata), Err(NotListed));
         let kinds = related.lock();
-        assert_eq!(kinds.len(), MOST);
+        assert_eq!(kinds.len(), MAX_KINDS);
         assert!(!kinds.contains_key(&("example.org".to_owned(), "Kind0".to_owned())), "the oldest");
     }
 }

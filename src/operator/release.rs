@@ -89,7 +89,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     };
     let Some(object) = context.caches.releases.get(key) else {
         context.prepare(key, &name.class_name(), None);
-        context.metrics.forgot(Queue::ClusterStackRelease, &key.to_string());
+        context.metrics.remove(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
     let facts = gather(context, object, name).await?;
@@ -248,7 +248,7 @@ fn share(
             Preparation::Unusable(report)
         });
         prepare(held);
-        context.metrics.forgot(Queue::ClusterStackRelease, &facts.key.to_string());
+        context.metrics.remove(Queue::ClusterStackRelease, &facts.key.to_string());
     }
     let Some(found) = &facts.found else { return };
     let ready = status.map(ready_of);

@@ -29,7 +29,7 @@ pub async fn forward<Status: ObservedKind>(
     match ask(context, cache, &found, wanted, &[REQUESTED_AT]).await {
         Err(refusal) if refusal.is_refusal() => {
             warn!("a request to reconcile is not handed on: {refusal}");
-            events::not_handed_on(context, object, &refusal).await;
+            events::not_forwarded(context, object, &refusal).await;
             Ok(())
         }
         asked => asked,

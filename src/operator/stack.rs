@@ -35,7 +35,7 @@ use source::{Source, reconcile_source};
 /// Reconciles the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Some(stack) = context.caches.stacks.get(key) else {
-        context.metrics.forgot(Queue::ClusterStack, &key.to_string());
+        context.metrics.remove(Queue::ClusterStack, &key.to_string());
         context.note_not_installed(key, None);
         return Ok(Next::Await);
     };
@@ -184,14 +184,14 @@ fn delivered(
 ) -> Option<(Report, Option<CommittedDelivery>)> {
     stack.spec.delivery.git()?;
     let key = Key::of(stack);
-    let told = || stack.status.as_ref().and_then(|status| status.delivery.clone());
+    let recorded = || stack.status.as_ref().and_then(|status| status.delivery.clone());
     if stack.spec.suspend {
-        return Some((suspended(), told()));
+        return Some((suspended(), recorded()));
     }
     let Some(progress) = context.git.progress(&key) else {
-        return Some((Report::not_yet_reported(), told()));
+        return Some((Report::not_yet_reported(), recorded()));
     };
     let waiting = context.git.pending_commits.outstanding(&key);
     let not_applied = clusters::not_applied(context, found);
-    Some((progress.report(waiting, &not_applied), Some(progress.told())))
+    Some((progress.report(waiting, &not_applied), Some(progress.to_status())))
 }

@@ -15,7 +15,7 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::release::KnownAs;
-pub use going::cluster_addon_that_goes;
+pub use going::deleted_cluster_addon;
 
 /// The phase of an addon whose object is held.
 const PHASE_HELD: &str = "Held";

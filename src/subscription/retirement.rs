@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 
 use super::budget::{allows, deletions, in_words, left, refilled, spent};
 use super::releases::ReleaseProblem;
-use super::roles::{PATIENCE, Role};
+use super::roles::{RETIREMENT_DELAY, Role};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
 use crate::gate::Hold;
@@ -119,7 +119,7 @@ fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackReleas
     let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
     let since: Timestamp =
         release.annotations().get(labels::RETIRING_SINCE).filter(|_| is_there)?.parse().ok()?;
-    Some(since.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX))
+    Some(since.saturating_add(RETIREMENT_DELAY).unwrap_or(Timestamp::MAX))
 }
 
 /// Returns the use that the release itself reports: its reconcile knows which objects its class shares with other classes.

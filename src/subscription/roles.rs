@@ -9,7 +9,7 @@ use crate::inputs::line::Line;
 use crate::names::{CUSTOM, ReleaseName};
 
 /// Time for which a release must be unused before it is deleted.
-pub const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+pub const RETIREMENT_DELAY: SignedDuration = SignedDuration::from_mins(10);
 
 /// The role of a release for a `ClusterStack`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

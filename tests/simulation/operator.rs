@@ -83,7 +83,7 @@ impl Operator {
             triggers: Triggers { stacks, releases, clusters, commits, publishes },
         });
         let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "Cluster");
-        context.clusters_are(ApiResource::from_gvk_with_plural(&kind, "clusters"));
+        context.set_cluster_resource(ApiResource::from_gvk_with_plural(&kind, "clusters"));
         let late = late(&context);
         let inbox = vec![stack_requests, release_requests, cluster_requests];
         let (due, running) = (BTreeMap::new(), Vec::new());
@@ -92,7 +92,7 @@ impl Operator {
             operator.relist(wire, kind, now);
         }
         operator.due.clear();
-        enqueue::everything_changed(&operator.context);
+        enqueue::enqueue_all(&operator.context);
         operator.gather(now);
         operator
     }

@@ -39,8 +39,8 @@ fn unanswered_reading_counts_for_nothing() {
     );
     assert_eq!(read(75, renewed(0)), (Pulse::Alive, false));
     assert_eq!(read(125, renewed(0)), (Pulse::Dead { since: at(-3600) }, true));
-    let (pulse, is_news) = read(130, Reading::None);
-    assert!(matches!(pulse, Pulse::Unknown { .. }) && is_news, "the Lease was deleted: {pulse:?}");
+    let (pulse, is_changed) = read(130, Reading::None);
+    assert!(matches!(pulse, Pulse::Unknown { .. }) && is_changed, "the Lease was deleted: {pulse:?}");
 }
 
 #[test]

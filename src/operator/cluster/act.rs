@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::context::Context;
-use super::super::deliver::{Wanted, applied};
+use super::super::deliver::{Desired, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::term;
@@ -83,13 +83,13 @@ async fn apply(
     let addons = available.planned().map(|planned| {
         let name = addon_of(planned);
         let expected = receipts.expected.get(name);
-        let wanted = Wanted { planned, expected, owners: &owners, shared: false };
+        let desired = Desired { planned, expected, owners: &owners, shared: false };
         let (suspend, is_blocked) = (decision.suspend.contains(name), decision.blocked.contains(name));
         async move {
             if is_blocked {
                 return (name, Ok((None, None)));
             }
-            (name, apply_addon(context, addon, wanted, suspend).await)
+            (name, apply_addon(context, addon, desired, suspend).await)
         }
     });
     let mut failures = BTreeMap::new();
@@ -119,12 +119,12 @@ async fn apply_source(context: &Context, planned: &PlannedObject) -> Result<(), 
     let key = Key::new(&planned.id.namespace, &planned.id.name);
     if planned.id.kind == GitRepositoryStatus::KIND {
         let found = context.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
-        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
-        deliver::deliver(context, &context.caches.git_repositories, wanted).await?;
+        let desired = Desired { planned, expected: found.as_ref(), owners: &[], shared: false };
+        deliver::deliver(context, &context.caches.git_repositories, desired).await?;
     } else {
         let found = context.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
-        let wanted = Wanted { planned, expected: found.as_ref(), owners: &[], shared: false };
-        deliver::deliver(context, &context.caches.helm_charts, wanted).await?;
+        let desired = Desired { planned, expected: found.as_ref(), owners: &[], shared: false };
+        deliver::deliver(context, &context.caches.helm_charts, desired).await?;
     }
     Ok(())
 }
@@ -132,15 +132,15 @@ async fn apply_source(context: &Context, planned: &PlannedObject) -> Result<(), 
 async fn apply_addon(
     context: &Context,
     addon: &ClusterAddon,
-    wanted: Wanted<'_>,
+    desired: Desired<'_>,
     suspend: bool,
 ) -> Result<Written, RequestError> {
     let caches = &context.caches;
-    if wanted.planned.id.kind == HelmReleaseStatus::KIND {
-        let (digest, object) = apply_to(context, &caches.helm_releases, addon, wanted, suspend).await?;
+    if desired.planned.id.kind == HelmReleaseStatus::KIND {
+        let (digest, object) = apply_to(context, &caches.helm_releases, addon, desired, suspend).await?;
         Ok((digest, object.map(FluxObject::HelmRelease)))
     } else {
-        let (digest, object) = apply_to(context, &caches.kustomizations, addon, wanted, suspend).await?;
+        let (digest, object) = apply_to(context, &caches.kustomizations, addon, desired, suspend).await?;
         Ok((digest, object.map(FluxObject::Kustomization)))
     }
 }
@@ -149,12 +149,12 @@ async fn apply_to<Status: ObservedKind>(
     context: &Context,
     cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
-    wanted: Wanted<'_>,
+    desired: Desired<'_>,
     suspend: bool,
 ) -> Result<(Option<SpecDigest>, Option<Arc<Observed<Status>>>), RequestError> {
-    let delivery = deliver::deliver(context, cache, wanted).await?;
+    let delivery = deliver::deliver(context, cache, desired).await?;
     if let Some(manager) = &delivery.repaired {
-        events::repaired(context, addon, &wanted.planned.id, manager).await;
+        events::repaired(context, addon, &desired.planned.id, manager).await;
     }
     let Some(object) = delivery.object else { return Ok((delivery.expected, None)) };
     let object = forward_and_suspend(context, cache, addon, object, suspend).await?;

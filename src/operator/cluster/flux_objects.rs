@@ -54,8 +54,8 @@ pub(super) fn key(object: &FluxObject) -> Key {
 /// Whether the file of an object is removed from the repository that Flux applies it from.
 pub(super) fn is_without_file(context: &Context, object: &FluxObject) -> bool {
     match object {
-        FluxObject::HelmRelease(found) => git_delivery::is_taken_out(context, &**found),
-        FluxObject::Kustomization(found) => git_delivery::is_taken_out(context, &**found),
+        FluxObject::HelmRelease(found) => git_delivery::is_removed_from_git(context, &**found),
+        FluxObject::Kustomization(found) => git_delivery::is_removed_from_git(context, &**found),
     }
 }
 

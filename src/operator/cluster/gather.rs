@@ -124,7 +124,7 @@ impl Gathered {
     /// Returns the reason why there is no release to deliver to the Cluster; `None` while it is unknown.
     fn lack(&self, context: &Context, cluster: &ClusterObject) -> Option<Lack> {
         let stays = "the installed addons stay as they are";
-        if !context.speaks_of(cluster, self.addon.as_deref()) {
+        if !context.reports_on(cluster, self.addon.as_deref()) {
             return None;
         }
         let Some(class) = cluster.cluster.class() else {

@@ -13,7 +13,7 @@ use super::super::objects::{ClusterObject, term};
 use super::super::reconcile::ReconcileError;
 use super::super::{finalizer, ownership};
 use super::gather::Gathered;
-use super::{SOON, flux_objects};
+use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
     FluxObject, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
     possibly_owned,
@@ -34,14 +34,14 @@ pub(super) async fn hand_over(
             "the cache has a deleted ClusterAddon of a Cluster that exists, but the API server does not confirm that: \
              nothing is handed over"
         );
-        return Ok(Next::After(SOON));
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
     if !disown_all(context, addon, Heir::Next(&key.name)).await? {
-        return Ok(Next::After(SOON));
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
     finalizer::remove(context, &context.caches.addons, addon).await?;
     info!("the ClusterAddon was deleted: the next ClusterAddon takes over its addons");
-    Ok(Next::After(SOON))
+    Ok(Next::After(REQUEUE_SOON_AFTER))
 }
 
 /// Orphans the addons of a Cluster, and deletes their `ClusterAddon`, once the API server confirms that its `ClusterStack`
@@ -60,15 +60,15 @@ pub(super) async fn orphan(
             %stack,
             "the cache has a deleted ClusterStack, but the API server does not confirm that: nothing is orphaned"
         );
-        return Ok(Next::After(SOON));
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
     if !disown_all(context, addon, Heir::Orphaned).await? {
-        return Ok(Next::After(SOON));
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
     finalizer::remove(context, &context.caches.addons, &**addon).await?;
     ownership::delete(context, &context.caches.addons, &**addon).await?;
     context.git.pending_commits.forget_cluster(key);
-    context.metrics.forgot(Queue::Cluster, &key.to_string());
+    context.metrics.remove(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)
 }

@@ -12,7 +12,7 @@ use super::super::context::{Context, Preparation};
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, committing_stack, term};
 use super::super::release::users;
-use super::{SOON, flux_objects};
+use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
     Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Target, candidates, decide_prune,
     is_prune_confirmed, is_prune_turn, is_still_due, kinds, unconfirmed,
@@ -127,10 +127,10 @@ pub(super) async fn prune(
     for candidate in pruning.due() {
         delete(context, &facts.snapshot.addon, candidate).await?;
     }
-    let soon = pruning.due().next().map(|_| Next::After(SOON));
+    let soon = pruning.due().next().map(|_| Next::After(REQUEUE_SOON_AFTER));
     let later = |limit| {
         let Next::After(left) = at(limit, facts.snapshot.now) else { return Next::Await };
-        Next::After(left.max(SOON))
+        Next::After(left.max(REQUEUE_SOON_AFTER))
     };
     Ok(soon.or(pruning.next.map(later)).unwrap_or(Next::Await))
 }

@@ -33,7 +33,7 @@ use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::observed::Kustomization;
 use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
-use crate::rollup::cluster_addon_that_goes;
+use crate::rollup::deleted_cluster_addon;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
@@ -106,7 +106,7 @@ async fn prune(
     }
     context.git.pending_commits.forget_cluster(key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
-    context.metrics.forgot(Queue::Cluster, &key.to_string());
+    context.metrics.remove(Queue::Cluster, &key.to_string());
     // The Cluster may stay for long because of the finalizer of another controller.
     let left = context.caches.addons.get(&Key::of(&**addon));
     left.iter()
@@ -200,7 +200,7 @@ async fn write_status(
     if waits_for.is_none() && is_reported(&old, why) {
         return Ok(());
     }
-    let status = cluster_addon_that_goes(why, waits_for, &old, generation, context.clock.now());
+    let status = deleted_cluster_addon(why, waits_for, &old, generation, context.clock.now());
     status::write_deletion(context, &*addon, &status).await
 }
 

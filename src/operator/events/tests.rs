@@ -16,15 +16,15 @@ fn ready(status: &str, reason: &str) -> Vec<Condition> {
 
 #[test]
 fn what_became_ready_or_has_another_issue_is_news() {
-    let told = |before: &[Condition], now: &[Condition]| {
-        news(before, now).map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))
+    let event = |before: &[Condition], now: &[Condition]| {
+        ready_change(before, now).map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))
     };
     let (good, bad, waits) =
         (ready("True", "Applied"), ready("False", "Failed"), ready("Unknown", "Waiting"));
-    assert_eq!(told(&[], &good), Some((false, "True Applied".to_owned())));
-    assert_eq!(told(&good, &bad), Some((true, "False Failed".to_owned())));
-    assert_eq!(told(&bad, &ready("False", "Stalled")), Some((true, "False Stalled".to_owned())));
-    assert_eq!(told(&bad, &bad), None, "it was told");
-    assert_eq!(told(&good, &waits), None, "it is on its way");
-    assert_eq!(told(&good, &[]), None);
+    assert_eq!(event(&[], &good), Some((false, "True Applied".to_owned())));
+    assert_eq!(event(&good, &bad), Some((true, "False Failed".to_owned())));
+    assert_eq!(event(&bad, &ready("False", "Stalled")), Some((true, "False Stalled".to_owned())));
+    assert_eq!(event(&bad, &bad), None, "it was published");
+    assert_eq!(event(&good, &waits), None, "it is on its way");
+    assert_eq!(event(&good, &[]), None);
 }

@@ -38,7 +38,7 @@ pub(super) struct Job {
     /// The branch as the last pass left it.
     pub(super) before: Option<Seen>,
     /// The last revision that each Flux `Kustomization` applied.
-    pub(super) appliers: BTreeMap<Key, Option<String>>,
+    pub(super) kustomizations: BTreeMap<Key, Option<String>>,
     /// Whether this process may still write: another one may have become the leader.
     pub(super) may_write: Box<dyn Fn() -> bool + Send>,
 }
@@ -54,7 +54,7 @@ pub(super) struct Done {
     /// Whether another author changed the operator's directory since the last pass.
     pub(super) is_changed_by_others: bool,
     /// The first `Kustomization` that has not applied everything that is committed.
-    pub(super) behind: Option<Key>,
+    pub(super) lagging: Option<Key>,
     /// The units that are not committed, each with its hold.
     pub(super) held: BTreeMap<Unit, Hold>,
 }
@@ -131,8 +131,8 @@ impl Job {
             }
             _ => seen,
         };
-        let behind = self.behind(&clone, seen.as_ref())?;
-        Ok(Done { pushed, proposed, seen, is_changed_by_others, behind, held: last.held })
+        let lagging = self.lagging(&clone, seen.as_ref())?;
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, lagging, held: last.held })
     }
 
     /// Whether the branch contains the commit of the last pass. A commit that is missing from the clone is not in the
@@ -205,7 +205,7 @@ impl Job {
         };
         let changes = files::update(&Below::new(snapshot, &self.path), &delivery).map_err(Box::new)?;
         for refused in &changes.refused {
-            self.keep_back(refused, &mut last.held);
+            self.hold_units(refused, &mut last.held);
         }
         if changes.is_empty() {
             return Ok(None);
@@ -229,7 +229,7 @@ impl Job {
     }
 
     /// Records a hold for each unit that is not written because of a file.
-    fn keep_back(&self, refused: &Refused, back: &mut BTreeMap<Unit, Hold>) {
+    fn hold_units(&self, refused: &Refused, held: &mut BTreeMap<Unit, Hold>) {
         let is_hit = |unit: &Unit| match (&refused.part, unit) {
             (None | Some(Part::Sources), _)
             | (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
@@ -243,7 +243,7 @@ impl Job {
         let message = format!("{file} {why}: {}", why.resolution());
         for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
             let hold = Hold { reason: Reason::FileEdited, message: message.clone() };
-            back.entry(unit.clone()).or_insert(hold);
+            held.entry(unit.clone()).or_insert(hold);
         }
     }
 
@@ -254,8 +254,8 @@ impl Job {
     }
 
     /// Returns the first `Kustomization` whose revision lacks a commit.
-    fn behind(&self, clone: &BareRepository, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
-        for (key, revision) in &self.appliers {
+    fn lagging(&self, clone: &BareRepository, seen: Option<&Seen>) -> Result<Option<Key>, GitError> {
+        for (key, revision) in &self.kustomizations {
             if !Self::is_applied(clone, revision.as_deref(), seen)? {
                 return Ok(Some(key.clone()));
             }

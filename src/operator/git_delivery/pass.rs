@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::super::context::Context;
-use super::super::enqueue::everything_of;
+use super::super::enqueue::enqueue_all_of;
 use super::super::objects::term;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
@@ -15,7 +15,7 @@ use super::job::{Done, Job, JobError};
 use super::pending_commits::{Batch, Unit};
 use super::progress::{Place, Progress};
 use super::pull_request;
-use super::threads::LONGEST;
+use super::threads::THREAD_TIMEOUT;
 use crate::api::{ClusterStack, GitDelivery, Reason};
 use crate::foreign::flux::observed::Kustomization;
 use crate::foreign::flux::ownership::applier_of;
@@ -27,16 +27,16 @@ use crate::runtime::queue::Next;
 use crate::sink::git::plain;
 
 /// Interval between checks whether Flux applied a commit.
-const LOOK: Duration = Duration::from_secs(3);
+const REQUEUE_UNAPPLIED_AFTER: Duration = Duration::from_secs(3);
 /// Interval between checks of an unchanged branch for commits by other authors.
-const REFRESH: Duration = Duration::from_mins(5);
+const REFRESH_INTERVAL: Duration = Duration::from_mins(5);
 /// Delay before a retry while another `ClusterStack` uses the clone.
-const BUSY: Duration = Duration::from_secs(1);
+const REQUEUE_BUSY_AFTER: Duration = Duration::from_secs(1);
 /// Delay before a retry of held changes, such as those of a file that another author edited.
-const HELD: Duration = Duration::from_mins(1);
+const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 
 /// `Kustomization`s, with the last revision that each has applied.
-type Appliers = BTreeMap<Key, Option<String>>;
+type Kustomizations = BTreeMap<Key, Option<String>>;
 
 /// Commits the requested changes of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -55,25 +55,25 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         if before.looked.is_some() {
             info!(stack = %key, "delivery.git was changed: committing everything again");
             context.git.pending_commits.forget(key);
-            everything_of(context, key);
+            enqueue_all_of(context, key);
         }
         before = Progress { place: Place::of(git), ..Progress::default() };
     }
     let batch = context.git.pending_commits.requested(key);
-    let appliers = appliers(context, key).await?;
+    let kustomizations = kustomizations(context, key).await?;
     let now = context.clock.now();
-    let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH);
-    if batch.is_empty() && is_fresh && before.appliers == appliers && before.hold.is_none() {
+    let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH_INTERVAL);
+    if batch.is_empty() && is_fresh && before.kustomizations == kustomizations && before.hold.is_none() {
         return Ok(next(&before));
     }
-    let job = match job(context, key, git, &batch, &before, appliers.clone()).await {
+    let job = match job(context, key, git, &batch, &before, kustomizations.clone()).await {
         Ok(job) => job,
         Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
     };
     let (url, directory) = (job.access.url.clone(), job.directory.clone());
-    let done = match context.git.threads.run((&url, &directory), LONGEST, move || job.run()).await {
+    let done = match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, move || job.run()).await {
         Ok(Ok(done)) => done,
-        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(BUSY)),
+        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(REQUEUE_BUSY_AFTER)),
         Ok(Err(error)) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
         Err(error) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
     };
@@ -81,7 +81,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         Ok(done) => done,
         Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
     };
-    Ok(finish(context, stack, git, &batch, done, appliers))
+    Ok(finish(context, stack, git, &batch, done, kustomizations))
 }
 
 /// Opens a pull request if the settings require one, and holds the changes until it is merged.
@@ -116,7 +116,7 @@ async fn job(
     git: &GitDelivery,
     batch: &Batch,
     before: &Progress,
-    appliers: Appliers,
+    kustomizations: Kustomizations,
 ) -> Result<Job, Hold> {
     let access = secrets::git_access(context, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
     let signer = secrets::signer(context, &key.namespace, &git.commit).await?;
@@ -134,7 +134,7 @@ async fn job(
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),
-        appliers,
+        kustomizations,
         may_write: {
             let api = context.api.clone();
             Box::new(move || api.may_write())
@@ -146,7 +146,7 @@ async fn job(
 fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
     let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), why.clone())).collect();
-    tell(context, key, batch, &held);
+    complete(context, key, batch, &held);
     if context.git.note(key, Some(Progress { hold: Some(why), ..before })) {
         context.triggers.stacks.now(key.clone());
     }
@@ -160,7 +160,7 @@ fn finish(
     git: &GitDelivery,
     batch: &Batch,
     done: Done,
-    appliers: Appliers,
+    kustomizations: Kustomizations,
 ) -> Next {
     let key = Key::of(stack);
     if let Some(commit) = done.pushed {
@@ -169,13 +169,13 @@ fn finish(
     if done.is_changed_by_others {
         info!(stack = %key, "another author changed committed files: comparing all of them again");
         context.git.pending_commits.forget(&key);
-        everything_of(context, &key);
+        enqueue_all_of(context, &key);
     }
-    tell(context, &key, batch, &done.held);
+    complete(context, &key, batch, &done.held);
     let progress = Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
-        appliers,
-        behind: done.behind,
+        kustomizations,
+        lagging: done.lagging,
         hold: done.held.into_values().next(),
         looked: Some(context.clock.now()),
         seen: done.seen,
@@ -188,7 +188,7 @@ fn finish(
     next
 }
 
-fn tell(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
+fn complete(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
     for (queue, requester) in context.git.pending_commits.complete(key, batch, held) {
         context.triggers.of(queue).now(requester);
     }
@@ -197,15 +197,15 @@ fn tell(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>
 /// Returns when to check again if nothing is requested.
 fn next(progress: &Progress) -> Next {
     Next::After(match progress.hold {
-        Some(_) => HELD,
-        None if progress.is_applied() => REFRESH,
-        None => LOOK,
+        Some(_) => REQUEUE_HELD_AFTER,
+        None if progress.is_applied() => REFRESH_INTERVAL,
+        None => REQUEUE_UNAPPLIED_AFTER,
     })
 }
 
 /// Returns the Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, according to the labels of the
 /// applied objects, each with the last revision that it applied.
-async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestError> {
+async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations, RequestError> {
     let caches = &context.caches;
     let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
@@ -215,10 +215,10 @@ async fn appliers(context: &Context, stack: &Key) -> Result<Appliers, RequestErr
         let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applier_of(&found.object));
         sources.chain(classes).flatten().collect::<Vec<_>>()
     });
-    let mut appliers = Appliers::new();
+    let mut kustomizations = Kustomizations::new();
     for key in keys.collect::<BTreeSet<Key>>() {
         let found: Option<Kustomization> = context.api.get(&key).await?;
-        appliers.insert(key, found.and_then(|found| found.status.last_applied_revision));
+        kustomizations.insert(key, found.and_then(|found| found.status.last_applied_revision));
     }
-    Ok(appliers)
+    Ok(kustomizations)
 }

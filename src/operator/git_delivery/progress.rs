@@ -18,9 +18,9 @@ pub struct Progress {
     pub commit: Option<String>,
     /// The Flux `Kustomization`s that apply the commit, as far as known from objects that they applied. Each has the last
     /// revision that it applied, in Flux's notation: `main@sha1:<commit>`.
-    pub appliers: BTreeMap<Key, Option<String>>,
+    pub kustomizations: BTreeMap<Key, Option<String>>,
     /// The first of them that has not applied the commit.
-    pub behind: Option<Key>,
+    pub lagging: Option<Key>,
     /// The reason why a requested change is not committed.
     pub hold: Option<Hold>,
     /// Time of the last check of the branch.
@@ -60,23 +60,23 @@ impl Progress {
     /// Whether all known `Kustomization`s of Flux have applied the commit.
     #[must_use]
     pub fn is_applied(&self) -> bool {
-        !self.appliers.is_empty() && self.behind.is_none()
+        !self.kustomizations.is_empty() && self.lagging.is_none()
     }
 
     /// Returns the `Kustomization` to report: the first that is behind, otherwise the first.
-    fn applier(&self) -> Option<(&Key, &Option<String>)> {
-        self.behind
+    fn kustomization(&self) -> Option<(&Key, &Option<String>)> {
+        self.lagging
             .as_ref()
-            .map_or_else(|| self.appliers.first_key_value(), |key| self.appliers.get_key_value(key))
+            .map_or_else(|| self.kustomizations.first_key_value(), |key| self.kustomizations.get_key_value(key))
     }
 
     /// Returns the part that the status of the `ClusterStack` records.
     #[must_use]
-    pub fn told(&self) -> CommittedDelivery {
+    pub fn to_status(&self) -> CommittedDelivery {
         CommittedDelivery {
             commit: self.commit.clone(),
-            kustomization: self.applier().map(|(key, _)| key.to_string()),
-            applied: self.applier().and_then(|(_, applied)| applied.clone()),
+            kustomization: self.kustomization().map(|(key, _)| key.to_string()),
+            applied: self.kustomization().and_then(|(_, applied)| applied.clone()),
         }
     }
 
@@ -108,7 +108,7 @@ impl Progress {
                 &format!("Flux has applied commit {commit}"),
             );
         }
-        let message = match self.applier() {
+        let message = match self.kustomization() {
             Some((kustomization, Some(applied))) => {
                 format!("commit {commit} is pushed; Kustomization {kustomization} has applied {applied}")
             }

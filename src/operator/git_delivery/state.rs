@@ -16,7 +16,7 @@ use crate::runtime::cache::Key;
 use crate::temporary::Temporary;
 
 /// Interval between checks whether a clone to remove is unused.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The requested changes, and the progress of their commits.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl GitDelivery {
         let (directory, threads) = (clones.path().join(name), self.threads.clone());
         tokio::spawn(async move {
             while threads.has(&directory) {
-                tokio::time::sleep(IDLE).await;
+                tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
             }
             _ = tokio::task::spawn_blocking(move || {
                 if directory.exists()
@@ -70,12 +70,12 @@ impl GitDelivery {
     /// Records the progress. Returns whether it changed.
     pub fn note(&self, stack: &Key, progress: Option<Progress>) -> bool {
         let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = all.get(stack) != progress.as_ref();
+        let is_changed = all.get(stack) != progress.as_ref();
         match progress {
             Some(progress) => drop(all.insert(stack.clone(), progress)),
             None => drop(all.remove(stack)),
         }
-        is_news
+        is_changed
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::git::GitUrl;
 
 /// Time limit for work: a little more than a fetch, which ends after 10 minutes at the next byte received.
-pub const LONGEST: Duration = Duration::from_mins(11);
+pub const THREAD_TIMEOUT: Duration = Duration::from_mins(11);
 
 /// A reason why work has no result.
 #[derive(Debug, thiserror::Error)]

@@ -47,11 +47,11 @@ fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
     find("demo/one", &[&applied, &applied], &[Reason::Paused]);
     counts(2, 1, 2);
     // The same key in another queue is another object.
-    metrics.forgot(Queue::ClusterStack, "demo/one");
+    metrics.remove(Queue::ClusterStack, "demo/one");
     counts(2, 1, 2);
-    metrics.forgot(Queue::Cluster, "demo/one");
+    metrics.remove(Queue::Cluster, "demo/one");
     counts(0, 1, 1);
-    metrics.forgot(Queue::Cluster, "demo/two");
+    metrics.remove(Queue::Cluster, "demo/two");
     counts(0, 0, 0);
 }
 
@@ -72,6 +72,6 @@ fn clusters_are_counted_by_ready_and_reason() {
     assert_has(&metrics, &[&line("False", "Failed", 2)]);
     metrics.reported("demo/one", &status("True", "Applied"));
     assert_has(&metrics, &[&line("False", "Failed", 1), &line("True", "Applied", 1)]);
-    metrics.forgot(Queue::Cluster, "demo/two");
+    metrics.remove(Queue::Cluster, "demo/two");
     assert_has(&metrics, &[&line("False", "Failed", 0), &line("True", "Applied", 1)]);
 }

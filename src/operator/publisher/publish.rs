@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 
 use super::super::context::Context;
-use super::super::git_delivery::threads::LONGEST;
+use super::super::git_delivery::threads::THREAD_TIMEOUT;
 use super::super::secrets;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
@@ -104,7 +104,7 @@ impl Target {
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
             work(&repository, &self.committing)
         };
-        match context.git.threads.run((&url, &directory), LONGEST, job).await {
+        match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, job).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
             Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),

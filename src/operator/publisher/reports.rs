@@ -20,11 +20,11 @@ impl Publisher {
     /// Records a report. Returns whether it changed.
     pub(super) fn note(&self, stack: &Key, report: Option<Report>) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = all.get(stack) != report.as_ref();
+        let is_changed = all.get(stack) != report.as_ref();
         match report {
             Some(report) => drop(all.insert(stack.clone(), report)),
             None => drop(all.remove(stack)),
         }
-        is_news
+        is_changed
     }
 }

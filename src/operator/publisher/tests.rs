@@ -1,6 +1,6 @@
 use super::*;
 
-fn told(wanted: &[&str], held: &[&str]) -> String {
+fn message(wanted: &[&str], held: &[&str]) -> String {
     let listing = Listing::of(["openstack-scs-1-32-v1", "openstack-scs-1-32-v2"].map(str::to_owned));
     let wanted = wanted.iter().map(|name| name.parse().unwrap()).collect();
     let held: Vec<String> = held.iter().map(|hold| (*hold).to_owned()).collect();
@@ -11,15 +11,15 @@ fn told(wanted: &[&str], held: &[&str]) -> String {
 
 #[test]
 fn what_is_held_is_told_and_not_said_to_be_there() {
-    assert_eq!(told(&[], &[]), "the ClusterStack offers no release that is published upstream");
-    let there = told(&["openstack-scs-1-32-v2"], &[]);
+    assert_eq!(message(&[], &[]), "the ClusterStack offers no release that is published upstream");
+    let there = message(&["openstack-scs-1-32-v2"], &[]);
     assert_eq!(
         there,
         "the stack repository has openstack-scs-1-32-v2 and all other offered releases, of 2 upstream"
     );
     let held = "openstack-scs-1-32-v2 is held back from stage stage: it leaks";
     assert_eq!(
-        told(&["openstack-scs-1-32-v2"], &[held]),
+        message(&["openstack-scs-1-32-v2"], &[held]),
         format!("the stack repository has all offered releases, of 2 upstream, except held ones: {held}")
     );
 }

@@ -65,7 +65,7 @@ async fn deliver(
     let mut receipts = Receipts::default();
     match deliver_steps(context, facts, found, known, mode, &mut receipts).await {
         Ok(()) => {}
-        Err(error) if error.is_told() => {
+        Err(error) if error.is_reported() => {
             receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
             receipts.class_hold = Some(error.hold());
             receipts.failure = Some(error);

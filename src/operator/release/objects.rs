@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 
 use super::super::annotations::suspend;
 use super::super::context::Context;
-use super::super::deliver::{Delivery as Delivered, Wanted, applied, deliver};
+use super::super::deliver::{Delivery as Delivered, Desired, applied, deliver};
 use super::super::reconcile::ReconcileError;
 use super::super::{events, ownership};
 use super::content::Known;
@@ -155,9 +155,9 @@ impl Delivery<'_> {
         let mut tries = if shared { TRIES } else { 1 };
         loop {
             let owners = self.owners(planned, cache.get(&key).as_deref());
-            let wanted = Wanted { planned, expected, owners: &owners, shared };
+            let desired = Desired { planned, expected, owners: &owners, shared };
             tries -= 1;
-            match deliver(self.context, cache, wanted).await {
+            match deliver(self.context, cache, desired).await {
                 Err(error) if error.is_conflict() && tries > 0 => {
                     if let Some(found) = ownership::present(self.context, cache, &key).await? {
                         cache.written(found);

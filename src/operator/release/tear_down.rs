@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::super::context::Context;
 use super::super::enqueue::release_status_changed;
 use super::super::git_delivery::pending_commits::Unit;
-use super::super::git_delivery::take_out_for;
+use super::super::git_delivery::remove_from_git_for;
 use super::super::{annotations, events, finalizer, ownership};
 use super::{inventory, is_stack_there, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
@@ -200,7 +200,7 @@ async fn delete_namespaces(
     for key in keys {
         let found: Option<Namespace> = context.api.get(key).await?;
         if let Some(found) =
-            found.filter(is_own_namespace).filter(|found| !take_out_for(context, found, release))
+            found.filter(is_own_namespace).filter(|found| !remove_from_git_for(context, found, release))
         {
             let _: Deleted<Namespace> =
                 context.api.delete(key, found.uid().as_deref().unwrap_or_default(), None).await?;

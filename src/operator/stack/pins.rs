@@ -138,7 +138,7 @@ pub(super) async fn act(
         }
         match write(context, &key, desired, before.as_deref()).await.map_err(ReconcileError::from) {
             Ok(written) => _ = receipts.written.insert(name.clone(), written),
-            Err(error) if error.is_told() => {
+            Err(error) if error.is_reported() => {
                 let problem = ReleaseProblem { is_issue: true, hold: error.hold() };
                 receipts.refused.insert(name.clone(), problem);
                 receipts.failure = Some(error);

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::deliver::{Wanted, applied, deliver};
+use super::super::deliver::{Desired, applied, deliver};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::metrics::Queue;
@@ -118,7 +118,7 @@ pub(super) async fn reconcile_source(
     let plan = Arc::new(plan::stack(&planned)?);
     let (expected, refusal) = match follow_source(context, stack, &planned, &plan, writes).await {
         Ok(expected) => (expected, None),
-        Err(error) if error.is_told() => (recorded_digest(stack, &planned), Some(error)),
+        Err(error) if error.is_reported() => (recorded_digest(stack, &planned), Some(error)),
         Err(error) => return Err(error),
     };
     let is_followed = refusal.is_none();
@@ -127,7 +127,7 @@ pub(super) async fn reconcile_source(
     }
     let failure = match prune_sources(context, stack, writes).await {
         Ok(()) => refusal,
-        Err(error) if error.is_told() => refusal.or(Some(error)),
+        Err(error) if error.is_reported() => refusal.or(Some(error)),
         Err(error) => return Err(error),
     };
     // Read after the write: until Flux has fetched for the new spec, the artifact may be of another repository.
@@ -173,10 +173,10 @@ async fn follow_source(
     plan: &Arc<Plan>,
     writes: bool,
 ) -> Result<Option<SpecDigest>, ReconcileError> {
-    let wanted = plan.objects().next().filter(|_| writes);
+    let desired = plan.objects().next().filter(|_| writes);
     match planned.delivery.git() {
         Some(_) => Ok(commit(context, stack, plan, writes)),
-        None => apply(context, stack, planned, wanted).await,
+        None => apply(context, stack, planned, desired).await,
     }
 }
 
@@ -216,13 +216,13 @@ async fn apply(
     context: &Context,
     stack: &ClusterStack,
     planned: &Stack,
-    wanted: Option<&PlannedObject>,
+    desired: Option<&PlannedObject>,
 ) -> Result<Option<SpecDigest>, ReconcileError> {
     let expected = recorded_digest(stack, planned);
-    let Some(wanted) = wanted else { return Ok(expected) };
+    let Some(desired) = desired else { return Ok(expected) };
     let owners = [ownership::controller(stack)];
-    let wanted = Wanted { planned: wanted, expected: expected.as_ref(), owners: &owners, shared: false };
-    let delivery = deliver(context, &context.caches.git_repositories, wanted).await?;
+    let desired = Desired { planned: desired, expected: expected.as_ref(), owners: &owners, shared: false };
+    let delivery = deliver(context, &context.caches.git_repositories, desired).await?;
     Ok(delivery.expected)
 }
 
@@ -233,7 +233,7 @@ fn commit(context: &Context, stack: &ClusterStack, plan: &Arc<Plan>, writes: boo
         let (key, change) = (Key::of(stack), Change::Planned(plan.clone()));
         git_delivery::commit(context, &key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
     }
-    plan.objects().next().and_then(|wanted| applied(&context.caches.git_repositories, wanted))
+    plan.objects().next().and_then(|desired| applied(&context.caches.git_repositories, desired))
 }
 
 /// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies, and

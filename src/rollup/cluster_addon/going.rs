@@ -19,7 +19,7 @@ const UNKNOWN: [ConditionType; 4] = [
 /// The whole status of a `ClusterAddon` whose addons are being cleaned up, derived from the status before: none of its
 /// former conditions are valid. `waits_for` is the hold that delays removing the objects from a repository.
 #[must_use]
-pub fn cluster_addon_that_goes(
+pub fn deleted_cluster_addon(
     why: &Hold,
     waits_for: Option<&Hold>,
     old: &ClusterAddonStatus,

@@ -398,7 +398,7 @@ fn a_cluster_that_goes_says_so_and_nothing_else() {
     let before = cluster_addon(facts(all), &ClusterAddonStatus::default(), at(NOW));
     let why = Hold { reason: Reason::Deleting, message: "the Cluster is being deleted".into() };
     let told = |status: &str| (status.to_owned(), "Deleting".to_owned(), why.message.clone());
-    let status = cluster_addon_that_goes(&why, None, &before, 4, at(NOW));
+    let status = deleted_cluster_addon(&why, None, &before, 4, at(NOW));
     assert!(!status.ready);
     for kind in [ConditionType::Ready, ConditionType::ClusterAvailable] {
         assert_eq!(condition(&status, kind), told("False"), "{kind}");
@@ -411,10 +411,10 @@ fn a_cluster_that_goes_says_so_and_nothing_else() {
     assert!(status.conditions.iter().all(|condition| !temporary.contains(&condition.type_)));
     assert!(status.addons.iter().all(|addon| addon.reason.as_deref() == Some("Deleting")));
     assert_eq!(status.release, before.release, "what the cluster has is remembered");
-    assert_eq!(cluster_addon_that_goes(&why, None, &status, 4, at("2026-11-21T10:05:00Z")), status);
+    assert_eq!(deleted_cluster_addon(&why, None, &status, 4, at("2026-11-21T10:05:00Z")), status);
 
     let waits = Hold { reason: Reason::Committing, message: "it waits for the next commit".into() };
-    let status = cluster_addon_that_goes(&why, Some(&waits), &before, 4, at(NOW));
+    let status = deleted_cluster_addon(&why, Some(&waits), &before, 4, at(NOW));
     assert_eq!(condition(&status, ConditionType::Delivered).1, "Committing");
     assert_eq!(condition(&status, ConditionType::Ready), told("False"));
 }

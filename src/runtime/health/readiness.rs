@@ -59,9 +59,9 @@ impl Readiness {
     /// Records the reason. Returns whether it changed.
     fn insert(&self, part: &str, why: Why) -> bool {
         let mut waits = self.lock();
-        let is_news = waits.parts.get(part) != Some(&why);
+        let is_changed = waits.parts.get(part) != Some(&why);
         waits.parts.insert(part.to_owned(), why);
-        is_news
+        is_changed
     }
 
     /// Marks `part` as ready.

@@ -22,7 +22,7 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
         by_pull_request: false,
         batch: Batch::new(),
         before,
-        appliers: [kustomization].into(),
+        kustomizations: [kustomization].into(),
         may_write: Box::new(|| true),
     };
     job.run().unwrap()
@@ -48,9 +48,9 @@ fn rewritten_history_with_the_same_files_is_applied() {
     let ((_directory, remote), clones) = (bare(), TempDir::new().unwrap());
     let first = rewrite(&remote, "first");
     let done = pass(&remote, clones.path(), None, first);
-    assert_eq!(done.behind, None);
+    assert_eq!(done.lagging, None);
     let second = rewrite(&remote, "the same, rewritten");
     let done = pass(&remote, clones.path(), done.seen, second);
-    assert_eq!((done.behind, done.seen.unwrap().commit), (None, second));
+    assert_eq!((done.lagging, done.seen.unwrap().commit), (None, second));
     assert_eq!(done.pushed, None, "nothing was to be committed");
 }

@@ -9,30 +9,30 @@ async fn a_thread_that_hangs_keeps_its_own_clone_alone() {
     let threads = Threads::default();
     let url: GitUrl = "https://host/a.git".parse().unwrap();
     let (mine, other) = ((&url, Path::new("mine")), (&url, Path::new("other")));
-    assert_eq!(threads.run(mine, LONGEST, || 1).await.unwrap(), 1);
+    assert_eq!(threads.run(mine, THREAD_TIMEOUT, || 1).await.unwrap(), 1);
 
     let (end, ended) = mpsc::channel::<()>();
     let error = threads.run(mine, SHORT, move || ended.recv().is_ok()).await.unwrap_err();
     assert!(matches!(error, ThreadError::TooLong { .. }), "{error}");
-    let error = threads.run(mine, LONGEST, || ()).await.unwrap_err();
+    let error = threads.run(mine, THREAD_TIMEOUT, || ()).await.unwrap_err();
     assert!(
         error.to_string().starts_with("https://host/a.git: an earlier connection that timed out"),
         "{error}"
     );
-    assert_eq!(threads.run(other, LONGEST, || 2).await.unwrap(), 2);
+    assert_eq!(threads.run(other, THREAD_TIMEOUT, || 2).await.unwrap(), 2);
 
     end.send(()).unwrap();
     while threads.hangs(mine.1) {
         tokio::task::yield_now().await;
     }
-    assert_eq!(threads.run(mine, LONGEST, || 3).await.unwrap(), 3, "it has ended");
+    assert_eq!(threads.run(mine, THREAD_TIMEOUT, || 3).await.unwrap(), 3, "it has ended");
     assert!(threads.at_work().is_empty(), "nothing is kept of threads that have ended");
 }
 
 #[tokio::test]
 async fn work_that_ends_in_a_defect_is_told() {
     let (threads, url) = (Threads::default(), "https://host/a.git".parse().unwrap());
-    let ended = threads.run::<()>((&url, Path::new("mine")), LONGEST, || panic!("a defect")).await;
+    let ended = threads.run::<()>((&url, Path::new("mine")), THREAD_TIMEOUT, || panic!("a defect")).await;
     assert!(matches!(ended, Err(ThreadError::Ended { .. })), "{ended:?}");
     assert!(!threads.hangs(Path::new("mine")));
 }
