@@ -123,7 +123,7 @@ pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
     let sum = |addon: Option<&ClusterAddon>| {
         let addon = addon?;
         let conditions = &addon.status.as_ref()?.conditions;
-        let told = |kind: ConditionType| {
+        let reported = |kind: ConditionType| {
             let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
             // A condition of an earlier generation does not count.
             found.map(|found: &Condition| {
@@ -131,9 +131,9 @@ pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
                 (found.status.clone(), found.reason.clone(), is_current)
             })
         };
-        let told = [ConditionType::Ready, ConditionType::Delivered].map(told);
+        let reported = [ConditionType::Ready, ConditionType::Delivered].map(reported);
         let desired = addon.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
-        Some((told, desired))
+        Some((reported, desired))
     };
     let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);
     let (before, now) = (change.before.as_deref(), change.now.as_deref());

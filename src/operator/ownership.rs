@@ -31,7 +31,7 @@ pub async fn present<K: Kind + Cached>(
 ) -> Result<Option<K>, RequestError> {
     let found = context.api.get(key).await?;
     if found.is_none() {
-        cache.gone(key);
+        cache.remove(key);
     }
     Ok(found)
 }
@@ -57,7 +57,7 @@ pub async fn drop_owner<Status: ObservedKind>(
     }
     match context.api.patch(&key, operations).await {
         Ok(written) => _ = cache.written(written),
-        Err(error) if error.is_not_found() => cache.gone(&key),
+        Err(error) if error.is_not_found() => cache.remove(&key),
         Err(error) => return Err(error),
     }
     Ok(())
@@ -97,7 +97,7 @@ async fn delete_if<K: Kind + Cached>(
     }
     match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {
         Deleted::Gone => {
-            cache.gone(&key);
+            cache.remove(&key);
             Ok(true)
         }
         Deleted::Terminating(object) => {

@@ -75,7 +75,7 @@ impl Verdict {
     /// The cause of the failure, if the message names one.
     fn cause(&self) -> Option<Reason> {
         match self {
-            Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::told(message),
+            Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::reason(message),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ const TEXTS: [(Reason, &[&str]); 6] = [
 ];
 
 /// The cause that a message names, if a retry alone does not fix it.
-pub(super) fn told(message: &str) -> Option<Reason> {
+pub(super) fn reason(message: &str) -> Option<Reason> {
     let has_all = |texts: &&[&str]| texts.iter().all(|text| message.contains(text));
     TEXTS.iter().find(|(_, texts)| has_all(texts)).map(|(reason, _)| *reason)
 }
@@ -57,7 +57,7 @@ mod tests {
             ("mapping is not what it was", None),
         ];
         for (message, cause) in rows {
-            assert_eq!(told(&format!("{helm}: {message}")), cause, "{message}");
+            assert_eq!(reason(&format!("{helm}: {message}")), cause, "{message}");
         }
     }
 

@@ -83,7 +83,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         (ConditionType::AddonsReady, ready(&facts, &of)),
     ];
     let numbers = format!("{0} of {0} addons{1}", wanted(&facts).count(), of.suffix());
-    let sum = summary(&told(&facts, &reports), (Reason::Applied, &numbers));
+    let sum = summary(&ready_parts(&facts, &reports), (Reason::Applied, &numbers));
     let is_ready = sum.status == ConditionStatus::True;
     let present: Vec<&Verdict> = wanted(&facts).filter_map(|addon| addon.verdict.as_ref()).collect();
     let temporary = [
@@ -167,7 +167,7 @@ fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
 }
 
 /// The parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
-fn told(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
+fn ready_parts(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
     let mut parts: Vec<(ConditionType, Report)> = Vec::new();
     let is_issue = |report: &Report| report.status != ConditionStatus::True;
     for (kind, report) in reports {
@@ -237,12 +237,12 @@ fn rendered(facts: &ClusterFacts) -> Report {
 /// The addons with a hold that this condition reports, each with its report.
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
     let held_addons = facts.addons.iter().filter_map(|addon| Some((&addon.name, addon.hold.as_ref()?)));
-    let told = held_addons.filter(|(_, hold)| told_by(hold.reason) == kind);
-    told.map(|(name, hold)| (name, Some(held(hold)))).collect()
+    let held_addons = held_addons.filter(|(_, hold)| condition_of(hold.reason) == kind);
+    held_addons.map(|(name, hold)| (name, Some(held(hold)))).collect()
 }
 
 /// The condition that reports a hold of an addon.
-fn told_by(reason: Reason) -> ConditionType {
+fn condition_of(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
         | Reason::Committing

@@ -77,8 +77,8 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let sum = ready(&facts, &reports);
     let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
-    let told = facts.releases.iter().filter_map(|(name, state)| told(name, state, &facts.problems));
-    let summary: Vec<_> = told.map(|release| since(release, &old.summary, now)).collect();
+    let summaries = facts.releases.iter().filter_map(|(name, state)| summary_of(name, state, &facts.problems));
+    let summary: Vec<_> = summaries.map(|release| since(release, &old.summary, now)).collect();
     let temporary = match sum.status {
         ConditionStatus::True => None,
         ConditionStatus::False if is_terminal(&facts, &summary, now) => Some(ConditionType::Stalled),
@@ -99,7 +99,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         releases: Some(counts(&facts, old)),
         clusters: Some(counts_of_clusters),
         source: facts.source,
-        delivery: facts.delivered.and_then(|(_, told)| told),
+        delivery: facts.delivered.and_then(|(_, status)| status),
         pruned: facts.pruned,
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
@@ -222,12 +222,12 @@ fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     let has_issue = |name: &ReleaseName| {
         facts.problems.get(name).is_some_and(|problem| problem.is_issue && !waits(&problem.hold))
     };
-    let is_told = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
-    let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_told(name));
-    let told = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
-    let told: Vec<(String, Report)> = told.collect();
-    let told: Vec<_> = told.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
-    aggregate(what, &told, Reason::Applied)
+    let is_reported = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
+    let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_reported(name));
+    let reports = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
+    let reports: Vec<(String, Report)> = reports.collect();
+    let reports: Vec<_> = reports.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
+    aggregate(what, &reports, Reason::Applied)
 }
 
 fn condition(release: &ClusterStackRelease, kind: ConditionType) -> Report {
@@ -266,7 +266,7 @@ fn counts(facts: &StackFacts, old: &ClusterStackStatus) -> ReleaseCounts {
 }
 
 /// The release in the summary; `None` for one that is neither installed nor wanted.
-fn told(
+fn summary_of(
     name: &ReleaseName,
     state: &ReleaseState,
     problems: &BTreeMap<ReleaseName, ReleaseProblem>,

@@ -124,7 +124,7 @@ pub fn cluster_stack_release(
         ready: is_ready,
         digest: release.map_or_else(|| old.digest.clone(), |release| Some(release.digest.to_string())),
         addons: release.map_or_else(|| old.addons.clone(), addons),
-        objects: facts.objects.into_iter().map(|object| object.told(&old.objects, now)).collect(),
+        objects: facts.objects.into_iter().map(|object| object.into_status(&old.objects, now)).collect(),
         last_users: users.into_iter().take(LAST_USERS).collect(),
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),

@@ -62,10 +62,10 @@ mod tests {
         let kinds = [ConditionType::Ready, ConditionType::Stalled, ConditionType::ReleaseValid];
         let good = Report::new(ConditionStatus::True, Reason::Valid.as_str(), "good");
         let old = kinds.map(|kind| good.clone().condition(kind, 1, &[], now));
-        let told = conditions_of_deleted("waits for x", &old, 2, now);
-        let told: Vec<_> =
-            told.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str())).collect();
+        let reported = conditions_of_deleted("waits for x", &old, 2, now);
+        let reported: Vec<_> =
+            reported.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str())).collect();
         let expected = [("Ready", "False", "Terminating"), ("ReleaseValid", "Unknown", "Terminating")];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

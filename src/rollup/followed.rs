@@ -53,7 +53,7 @@ pub fn followed_source(facts: SourceFacts) -> (FollowedSource, Option<Verdict>) 
         verdict(found, digest, since, &facts.moment)
     });
     let object = ObjectFacts { id, step: Step::Sources, expected: spec_digest, verdict: verdict.clone() };
-    let recorded = object.told(&before, now);
+    let recorded = object.into_status(&before, now);
     let revision = found.and_then(|found| Some(found.status.artifact.as_ref()?.revision.clone()));
     let revision = revision.filter(|_| facts.is_read).or_else(|| old.and_then(|old| old.revision.clone()));
     let source = FollowedSource {

@@ -115,17 +115,17 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
 /// `good` is the report if all are good (and if there are none).
 #[must_use]
 pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
-    let mut told: Vec<(&Name, Report)> = parts
+    let mut reports: Vec<(&Name, Report)> = parts
         .iter()
         .map(|(name, report)| (name, report.clone().unwrap_or_else(Report::not_yet_reported)))
         .collect();
     // A stable sort: parts of the same status keep their order.
-    told.sort_by_key(|(_, report)| report.status);
-    let Some((status, reason)) = worst(told.iter().map(|(_, report)| report)) else {
+    reports.sort_by_key(|(_, report)| report.status);
+    let Some((status, reason)) = worst(reports.iter().map(|(_, report)| report)) else {
         return Report::new(ConditionStatus::True, good.0.as_str(), good.1);
     };
     let mut causes: Vec<(&str, Vec<String>)> = Vec::new();
-    for (name, report) in told.iter().filter(|(_, report)| report.status != ConditionStatus::True) {
+    for (name, report) in reports.iter().filter(|(_, report)| report.status != ConditionStatus::True) {
         let cause = if report.message.is_empty() { &report.reason } else { &report.message };
         match causes.iter_mut().find(|(known, _)| known == cause) {
             Some((_, names)) => names.push(name.to_string()),
@@ -168,10 +168,10 @@ pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStat
     let mut groups: Vec<_> =
         names.into_iter().filter(|((status, _), _)| *status != ConditionStatus::True).collect();
     groups.sort_by_key(|((status, _), names)| (*status, std::cmp::Reverse(names.len())));
-    let told = groups
+    let texts = groups
         .iter()
         .map(|((_, reason), names)| format!("{} {reason} ({})", names.len(), first(names.clone())));
-    Some((status, reason, with_rest(told, groups.len(), "reasons")))
+    Some((status, reason, with_rest(texts, groups.len(), "reasons")))
 }
 
 /// The status and reason of the worst reports; `None` if all are good.
@@ -194,10 +194,10 @@ fn first(mut names: Vec<&str>) -> String {
 }
 
 fn with_rest(items: impl Iterator<Item = String>, count: usize, what: &str) -> String {
-    let told = items.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    let named = items.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     match count.saturating_sub(MAX_NAMED) {
-        0 => told,
-        rest => format!("{told} and {rest} {what}"),
+        0 => named,
+        rest => format!("{named} and {rest} {what}"),
     }
 }
 

@@ -126,7 +126,7 @@ impl<K: Cached> Cache<K> {
         let mut objects = self.write();
         match event {
             Event::Apply(object) => {
-                let change = objects.told(object);
+                let change = objects.apply(object);
                 change.and_then(|change| objects.withhold(change)).into_iter().collect()
             }
             Event::Delete(object) => {
@@ -181,7 +181,7 @@ impl<K: Cached> Cache<K> {
     }
 
     /// Removes an object that does not exist, according to the API server.
-    pub fn gone(&self, key: &Key) {
+    pub fn remove(&self, key: &Key) {
         self.write().remove(key);
     }
 
@@ -201,10 +201,10 @@ impl<K: Cached> Objects<K> {
     }
 
     /// The change of an event; `None` if it reports a write of the operator, or a state that is already cached.
-    fn told(&mut self, object: K) -> Option<Change<K>> {
-        let (key, told) = (Key::of(&object), version(&object));
-        let is_ours = self.own.is_told(&key, told);
-        let is_older = self.by_key.get(&key).is_some_and(|known| version(&**known) > told);
+    fn apply(&mut self, object: K) -> Option<Change<K>> {
+        let (key, reported) = (Key::of(&object), version(&object));
+        let is_ours = self.own.is_own_write(&key, reported);
+        let is_older = self.by_key.get(&key).is_some_and(|known| version(&**known) > reported);
         if !is_older {
             return self.insert(object);
         }

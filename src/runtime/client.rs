@@ -169,9 +169,9 @@ pub fn explain(error: &kube::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.ends_with(&told) {
-            text = format!("{text}: {told}");
+        let reason = error.to_string();
+        if !text.ends_with(&reason) {
+            text = format!("{text}: {reason}");
         }
         cause = error.source();
     }

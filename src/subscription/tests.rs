@@ -44,7 +44,7 @@ fn releases(versions: &str) -> BTreeSet<ReleaseName> {
 }
 
 /// Formats the roles: `v1=Used`.
-fn told(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used: &str) -> String {
+fn roles_of(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used: &str) -> String {
     let (available, owned, used) = (available.map(releases), releases(owned), releases(used));
     let facts = Facts { spec, available: available.as_ref(), owned: &owned, used: &used };
     let roles = roles(&facts);
@@ -71,7 +71,7 @@ fn what_is_offered_used_kept_and_retiring() {
         (spec(&[], true, 0), None, "v1 v2", "", "v1=Kept v2=Kept"),
         (spec(&["v2"], false, 0), None, "v1 v2", "", "v1=Retiring v2=Offered"),
     ] {
-        assert_eq!(told(&spec, available, owned, used), expected, "{available:?} {owned} {used}");
+        assert_eq!(roles_of(&spec, available, owned, used), expected, "{available:?} {owned} {used}");
     }
 }
 
@@ -121,9 +121,9 @@ fn custom_offers_what_it_lists_and_has_no_latest() {
     assert_eq!(ignored(&custom(&[], false, 2)), None);
     assert_eq!(ignored(&spec(&[], true, 2)), None);
     // Used releases with any suffix belong to it, and an unread list offers nothing by itself.
-    let told = |spec: &ClusterStackSpec, available, owned, used| told(spec, available, owned, used);
-    assert_eq!(told(&custom(&[], true, 0), Some(""), "", "v1 v0-git-a"), "v0-git-a=Used");
-    assert_eq!(told(&custom(&[], true, 0), None, "v0-sha-a", ""), "v0-sha-a=Retiring");
+    let roles_of = |spec: &ClusterStackSpec, available, owned, used| roles_of(spec, available, owned, used);
+    assert_eq!(roles_of(&custom(&[], true, 0), Some(""), "", "v1 v0-git-a"), "v0-git-a=Used");
+    assert_eq!(roles_of(&custom(&[], true, 0), None, "v0-sha-a", ""), "v0-sha-a=Retiring");
 }
 
 #[test]

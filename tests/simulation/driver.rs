@@ -24,7 +24,7 @@ const STEPS: usize = 20_000;
 const BEGIN: i64 = 1_795_000_000_000;
 
 /// The clock of the operator.
-fn told_by(clock: &Arc<AtomicI64>) -> Clock {
+fn clock_of(clock: &Arc<AtomicI64>) -> Clock {
     let clock = clock.clone();
     Clock::new(move || Timestamp::from_millisecond(clock.load(Ordering::Relaxed)).unwrap())
 }
@@ -32,7 +32,7 @@ fn told_by(clock: &Arc<AtomicI64>) -> Clock {
 /// One step of a simulation.
 enum Step {
     /// The watch of a kind sends its next event.
-    Tell(usize),
+    Deliver(usize),
     /// A reconcile begins.
     Begin((usize, stackflux::runtime::cache::Key)),
     /// A running reconcile continues.
@@ -51,7 +51,7 @@ pub(crate) struct Simulation {
     random: Random,
     operator: Operator,
     /// The position of each watch in the log.
-    told: Vec<usize>,
+    delivered: Vec<usize>,
     now: Millis,
     /// The time of the operator's clock.
     clock: Arc<AtomicI64>,
@@ -71,10 +71,10 @@ impl Simulation {
         let mut random = Random::new(seed);
         let crashes = random.below(4);
         let clock = Arc::new(AtomicI64::new(BEGIN));
-        let operator = Operator::start(&wire, told_by(&clock), 0);
-        let told = vec![wire.cluster().server.log.len(); KINDS.len()];
+        let operator = Operator::start(&wire, clock_of(&clock), 0);
+        let delivered = vec![wire.cluster().server.log.len(); KINDS.len()];
         let (flux, now, collected) = (Flux::default(), 0, 0);
-        Self { wire, flux, namespace, random, operator, told, now, clock, crashes, collected, _entered: entered }
+        Self { wire, flux, namespace, random, operator, delivered, now, clock, crashes, collected, _entered: entered }
     }
 
     /// Continues until nothing is left to do. `check` inspects the state after each step.
@@ -108,9 +108,9 @@ impl Simulation {
     fn crash(&mut self) {
         self.crashes -= 1;
         self.note("crash".to_owned());
-        self.operator = Operator::start(&self.wire, told_by(&self.clock), self.now);
-        let told = self.wire.cluster().server.log.len();
-        self.told.fill(told);
+        self.operator = Operator::start(&self.wire, clock_of(&self.clock), self.now);
+        let delivered = self.wire.cluster().server.log.len();
+        self.delivered.fill(delivered);
     }
 
     fn steps(&mut self) -> Vec<Step> {
@@ -118,10 +118,10 @@ impl Simulation {
         let log = &cluster.server.log;
         let mut steps: Vec<Step> = Vec::new();
         for kind in 0..KINDS.len() {
-            let next = log[self.told[kind]..].iter().position(|told| told.kind == kind);
+            let next = log[self.delivered[kind]..].iter().position(|entry| entry.kind == kind);
             match next {
-                Some(_) => steps.push(Step::Tell(kind)),
-                None => self.told[kind] = log.len(),
+                Some(_) => steps.push(Step::Deliver(kind)),
+                None => self.delivered[kind] = log.len(),
             }
         }
         steps.extend(self.flux.pending(&cluster.server).into_iter().map(Step::Flux));
@@ -136,11 +136,11 @@ impl Simulation {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Tell(kind) if self.random.once_in(40) => {
-                self.told[kind] = self.wire.cluster().server.log.len();
+            Step::Deliver(kind) if self.random.once_in(40) => {
+                self.delivered[kind] = self.wire.cluster().server.log.len();
                 self.operator.relist(&self.wire, kind, self.now);
             }
-            Step::Tell(kind) => self.tell(kind),
+            Step::Deliver(kind) => self.deliver(kind),
             Step::Begin(work) => self.operator.begin(work),
             Step::GoOn(number) => {
                 if let Some(failure) = self.operator.go_on(number, self.now) {
@@ -162,16 +162,16 @@ impl Simulation {
     }
 
     /// Sends the next event of a watch, occasionally twice.
-    fn tell(&mut self, kind: usize) {
-        let from = self.told[kind];
-        let found = self.wire.cluster().server.log[from..].iter().position(|told| told.kind == kind);
+    fn deliver(&mut self, kind: usize) {
+        let from = self.delivered[kind];
+        let found = self.wire.cluster().server.log[from..].iter().position(|entry| entry.kind == kind);
         let Some(at) = found.map(|position| from + position) else { return };
         if !self.random.once_in(20) {
-            self.told[kind] = at + 1;
+            self.delivered[kind] = at + 1;
         }
-        let told = self.wire.cluster().server.log[at].clone();
-        let event = if told.is_deleted { Event::Delete(told.object) } else { Event::Apply(told.object) };
-        self.operator.tell(kind, event, self.now);
+        let entry = self.wire.cluster().server.log[at].clone();
+        let event = if entry.is_deleted { Event::Delete(entry.object) } else { Event::Apply(entry.object) };
+        self.operator.deliver(kind, event, self.now);
     }
 
     fn note(&self, note: String) {

@@ -36,13 +36,13 @@ pub(crate) struct Flux {
 impl Flux {
     /// The objects that Flux has to reconcile.
     pub(crate) fn pending(&mut self, server: &ApiServer) -> Vec<Place> {
-        for told in &server.log[self.seen..] {
-            let kind = KINDS[told.kind].kind;
+        for entry in &server.log[self.seen..] {
+            let kind = KINDS[entry.kind].kind;
             if kind == "GitRepository" || kind == "HelmChart" {
                 self.pending.extend(places(server, &["HelmChart", "HelmRelease", "Kustomization"]));
             }
             if ["GitRepository", "HelmChart", "HelmRelease", "Kustomization"].contains(&kind) {
-                self.pending.insert(place(told.kind, &told.object));
+                self.pending.insert(place(entry.kind, &entry.object));
             }
         }
         self.seen = server.log.len();

@@ -100,13 +100,13 @@ impl Operator {
     /// Lists a kind.
     pub(crate) fn relist(&mut self, wire: &Wire, kind: usize, now: Millis) {
         let listed = wire.cluster().server.list(kind);
-        self.tell(kind, Event::Init, now);
-        listed.into_iter().for_each(|object| self.tell(kind, Event::InitApply(object), now));
-        self.tell(kind, Event::InitDone, now);
+        self.deliver(kind, Event::Init, now);
+        listed.into_iter().for_each(|object| self.deliver(kind, Event::InitApply(object), now));
+        self.deliver(kind, Event::InitDone, now);
     }
 
     /// Sends the operator an event of the watch of a kind.
-    pub(crate) fn tell(&mut self, kind: usize, event: Event<Value>, now: Millis) {
+    pub(crate) fn deliver(&mut self, kind: usize, event: Event<Value>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
         match KINDS[kind].kind {
             "Namespace" => feed(context, &caches.namespaces, event, enqueue::namespace_changed),

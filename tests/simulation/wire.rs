@@ -69,8 +69,8 @@ impl Cluster {
             let changes = self.server.log.len() - before;
             self.writes += changes;
             self.log.push(format!("operator: {} {path}: {} ({changes})", call.method, answer.code));
-            for told in &self.server.log[before..] {
-                if !is_ours(&told.object) {
+            for entry in &self.server.log[before..] {
+                if !is_ours(&entry.object) {
                     self.wrong.push(format!("wrote to an object of another: {path}"));
                 }
             }

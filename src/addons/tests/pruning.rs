@@ -203,11 +203,11 @@ fn budget_decides_how_many_objects_are_deleted() {
         let next = pruning.next.map(|next| next.duration_since(now).as_mins());
         assert_eq!(format!("{decisions:?} count {count:?} next {next:?}"), expected);
         let reasons = pruning.candidates.iter().map(|it| it.hold.as_ref().map(|hold| hold.reason));
-        let is_told = |(decision, reason): (&PruneDecision, _)| match decision {
+        let is_reported = |(decision, reason): (&PruneDecision, _)| match decision {
             PruneDecision::Blocked => reason == Some(Reason::PruneBudgetExceeded),
             _ => reason == Some(Reason::AddonRemoved),
         };
-        assert!(decisions.iter().zip(reasons).all(is_told), "{:?}", pruning.candidates);
+        assert!(decisions.iter().zip(reasons).all(is_reported), "{:?}", pruning.candidates);
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) async fn suspend(
     match suspended {
         Ok(suspended) => Ok(Some(suspended)),
         Err(error) if error.is_not_found() => {
-            either!(context, object, |cache, _found| cache.gone(&key));
+            either!(context, object, |cache, _found| cache.remove(&key));
             Ok(None)
         }
         Err(error) => Err(error),
@@ -121,7 +121,7 @@ pub(super) async fn patch(
     let key = key(object);
     either!(context, object, |cache, _found| match context.api.patch(&key, operations).await {
         Ok(written) => _ = cache.written(written),
-        Err(error) if error.is_not_found() => cache.gone(&key),
+        Err(error) if error.is_not_found() => cache.remove(&key),
         Err(error) => return Err(error),
     });
     Ok(())

@@ -128,7 +128,7 @@ fn a_missing_field_is_waited_for_by_name() {
     assert_eq!(
         (ready.0.as_str(), ready.1.as_str(), ready.2.as_str()),
         ("Unknown", "WaitingForField", "ValuesRendered: ccm: there is no .InfraCluster.status.id"),
-        "and nothing else is told"
+        "and nothing else is reported"
     );
     assert_eq!(status.addons[1].phase.as_deref(), Some("Held"));
     assert_eq!(
@@ -183,14 +183,14 @@ fn what_the_release_drops_keeps_no_addon_from_being_ready() {
         let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
         assert_eq!(condition(&status, ConditionType::AddonsReady).0, "True");
         assert_eq!(condition(&status, ConditionType::ValuesRendered).0, "True");
-        let told = (expected.into(), reason.to_string(), "old: why".into());
-        assert_eq!(condition(&status, ConditionType::Delivered), told);
+        let reported = (expected.into(), reason.to_string(), "old: why".into());
+        assert_eq!(condition(&status, ConditionType::Delivered), reported);
         assert_eq!(status.addons[1].phase.as_deref(), Some("Terminating"));
         assert!(!status.ready);
         let reconciling = ConditionType::Reconciling;
-        let told = status.conditions.iter().find(|condition| condition.type_ == reconciling.as_str());
+        let reported = status.conditions.iter().find(|condition| condition.type_ == reconciling.as_str());
         let waits = (reason == Reason::PruneBudgetExceeded).then_some("why");
-        assert_eq!(told.map(|told| told.message.as_str()), waits);
+        assert_eq!(reported.map(|reported| reported.message.as_str()), waits);
     }
 }
 
@@ -209,10 +209,10 @@ fn held_addon_is_reported_in_delivered_not_values_rendered() {
         facts.delivered = false;
         let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
         assert_eq!(condition(&status, ConditionType::ValuesRendered).0, "True");
-        let told = (expected.into(), reason.to_string(), format!("ccm: {message}"));
-        assert_eq!(condition(&status, ConditionType::Delivered), told);
+        let reported = (expected.into(), reason.to_string(), format!("ccm: {message}"));
+        assert_eq!(condition(&status, ConditionType::Delivered), reported);
         let ready = condition(&status, ConditionType::Ready);
-        assert_eq!(ready.2, format!("Delivered: ccm: {message}"), "and nothing else is told");
+        assert_eq!(ready.2, format!("Delivered: ccm: {message}"), "and nothing else is reported");
     }
 }
 
@@ -235,14 +235,14 @@ fn numbers_name_the_release_that_they_are_of() {
         ..good
     };
     let status = cluster_addon(held, &first, at(NOW));
-    let told = |kind| condition(&status, kind);
+    let reported = |kind| condition(&status, kind);
     let message = format!("{of_v2}; openstack-scs-1-32-v3 is not delivered");
-    assert_eq!(told(ConditionType::AddonsReady), ("True".into(), "Applied".into(), message));
+    assert_eq!(reported(ConditionType::AddonsReady), ("True".into(), "Applied".into(), message));
     let cause = "not checked while ClusterAvailable is False (KubernetesVersionMismatch)";
     for kind in [ConditionType::ValuesRendered, ConditionType::Delivered] {
-        assert_eq!(told(kind), ("Unknown".into(), "KubernetesVersionMismatch".into(), cause.into()));
+        assert_eq!(reported(kind), ("Unknown".into(), "KubernetesVersionMismatch".into(), cause.into()));
     }
-    let ready = told(ConditionType::Ready);
+    let ready = reported(ConditionType::Ready);
     assert_eq!((ready.0.as_str(), ready.2.as_str()), ("False", "ClusterAvailable: spec.topology.version"));
 }
 
@@ -253,8 +253,8 @@ fn what_is_held_says_why_in_each_place() {
     let mut facts = facts(vec![addon("cni", Some(APPLIED)), held]);
     facts.delivered = false;
     let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
-    let told = condition(&status, ConditionType::AddonsReady);
-    assert_eq!(told.2, "1 of 2 addons of openstack-scs-1-32-v2; ccm: held (WaitingForField)");
+    let reported = condition(&status, ConditionType::AddonsReady);
+    assert_eq!(reported.2, "1 of 2 addons of openstack-scs-1-32-v2; ccm: held (WaitingForField)");
     assert_eq!(status.addons[1].reason.as_deref(), Some("WaitingForField"));
 }
 
@@ -265,8 +265,8 @@ fn held_addon_is_not_ready_beside_what_it_delivered() {
     held.hold = Some(Hold { reason: Reason::ValuesInvalid, message: "line 3".into() });
     let status = cluster_addon(facts(vec![held]), &ClusterAddonStatus::default(), at(NOW));
     let [held] = status.addons.as_slice() else { panic!("{:?}", status.addons) };
-    let told = [&held.phase, &held.reason, &held.message].map(|text| text.as_deref().unwrap_or_default());
-    assert_eq!(told, ["Held", "ValuesInvalid", "line 3"]);
+    let reported = [&held.phase, &held.reason, &held.message].map(|text| text.as_deref().unwrap_or_default());
+    assert_eq!(reported, ["Held", "ValuesInvalid", "line 3"]);
 }
 
 #[test]
@@ -299,8 +299,8 @@ fn a_paused_cluster_says_nothing_else() {
         ..good
     };
     let status = cluster_addon(facts.clone(), &first, at(NOW));
-    for told in status.conditions.iter().filter(|told| told.type_ != "UpgradeGate") {
-        assert_eq!((told.status.as_str(), told.reason.as_str()), ("Unknown", "Paused"), "{told:?}");
+    for reported in status.conditions.iter().filter(|reported| reported.type_ != "UpgradeGate") {
+        assert_eq!((reported.status.as_str(), reported.reason.as_str()), ("Unknown", "Paused"), "{reported:?}");
     }
     assert_eq!(condition(&status, ConditionType::Ready).2, "ClusterAvailable: the Cluster is paused");
     assert_eq!(status.addons[0].phase.as_deref(), Some("Held"));
@@ -383,12 +383,12 @@ proptest! {
             .chain([if facts.delivered { ConditionStatus::True } else { ConditionStatus::Unknown }])
             .min().unwrap();
         let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
-        let told = |kind: ConditionType| {
+        let reported = |kind: ConditionType| {
             super::super::mirror(&status.conditions, 0, kind.as_str()).status
         };
-        prop_assert!(told(ConditionType::Ready) <= worst, "{status:?}");
-        prop_assert!(told(ConditionType::AddonsReady) <= worst_wanted, "{status:?}");
-        prop_assert_eq!(status.ready, told(ConditionType::Ready) == ConditionStatus::True);
+        prop_assert!(reported(ConditionType::Ready) <= worst, "{status:?}");
+        prop_assert!(reported(ConditionType::AddonsReady) <= worst_wanted, "{status:?}");
+        prop_assert_eq!(status.ready, reported(ConditionType::Ready) == ConditionStatus::True);
     }
 }
 
@@ -397,15 +397,15 @@ fn a_cluster_that_goes_says_so_and_nothing_else() {
     let all = vec![addon("cni", Some(APPLIED)), addon("ccm", Some(Verdict::Pending))];
     let before = cluster_addon(facts(all), &ClusterAddonStatus::default(), at(NOW));
     let why = Hold { reason: Reason::Deleting, message: "the Cluster is being deleted".into() };
-    let told = |status: &str| (status.to_owned(), "Deleting".to_owned(), why.message.clone());
+    let reported = |status: &str| (status.to_owned(), "Deleting".to_owned(), why.message.clone());
     let status = deleted_cluster_addon(&why, None, &before, 4, at(NOW));
     assert!(!status.ready);
     for kind in [ConditionType::Ready, ConditionType::ClusterAvailable] {
-        assert_eq!(condition(&status, kind), told("False"), "{kind}");
+        assert_eq!(condition(&status, kind), reported("False"), "{kind}");
     }
     let unknown = [ConditionType::ReleaseReady, ConditionType::ValuesRendered, ConditionType::AddonsReady];
     for kind in unknown.into_iter().chain([ConditionType::Delivered]) {
-        assert_eq!(condition(&status, kind), told("Unknown"), "{kind}");
+        assert_eq!(condition(&status, kind), reported("Unknown"), "{kind}");
     }
     let temporary = [ConditionType::Reconciling, ConditionType::Stalled].map(|kind| kind.to_string());
     assert!(status.conditions.iter().all(|condition| !temporary.contains(&condition.type_)));
@@ -416,5 +416,5 @@ fn a_cluster_that_goes_says_so_and_nothing_else() {
     let waits = Hold { reason: Reason::Committing, message: "it waits for the next commit".into() };
     let status = deleted_cluster_addon(&why, Some(&waits), &before, 4, at(NOW));
     assert_eq!(condition(&status, ConditionType::Delivered).1, "Committing");
-    assert_eq!(condition(&status, ConditionType::Ready), told("False"));
+    assert_eq!(condition(&status, ConditionType::Ready), reported("False"));
 }

@@ -75,7 +75,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
     }
 }
 
-fn told(facts: StackFacts) -> ClusterStackStatus {
+fn roll_up(facts: StackFacts) -> ClusterStackStatus {
     cluster_stack(facts, &ClusterStackStatus::default(), now())
 }
 
@@ -91,7 +91,7 @@ fn autosubscribe_of_custom_is_noted() {
     let note = Some("autoSubscribe has no effect, because …");
     let found = StackFacts { note, ..facts([]) };
     assert_eq!(
-        said(&told(found), "ReleasesSynced"),
+        said(&roll_up(found), "ReleasesSynced"),
         "True Synced: 0 releases; autoSubscribe has no effect, because …"
     );
 }
@@ -104,7 +104,7 @@ fn problem(is_issue: bool, reason: Reason, message: &str) -> ReleaseProblem {
 fn a_stack_with_all_releases_and_clusters_ready_is_ready() {
     let (v1, v2) = (release("v1", true), release("v2", true));
     let releases = [("v1", state(Role::Used, 1, Some(&v1))), ("v2", state(Role::Offered, 0, Some(&v2)))];
-    let status = told(facts(releases));
+    let status = roll_up(facts(releases));
     assert_eq!(said(&status, "Ready"), "True Usable: 2 releases");
     assert_eq!(said(&status, "ReleasesSynced"), "True Synced: 2 releases");
     assert_eq!(said(&status, "ClusterClassesReady"), "True Applied: 2 of 2 cluster classes");
@@ -127,7 +127,7 @@ fn what_is_wrong_with_a_release_is_told_with_its_name() {
         facts([("v1", state(Role::Offered, 0, Some(&v1))), ("v9", state(Role::Offered, 0, None))]);
     facts.problems.insert(name("v9"), problem(true, Reason::ReleaseNotFound, "it is not there"));
     facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
-    let status = told(facts);
+    let status = roll_up(facts);
     assert_eq!(
         said(&status, "ReleasesSynced"),
         "False ReleaseNotFound: docker-demo-1-34-v9: it is not there"
@@ -148,14 +148,14 @@ fn stack_is_never_better_than_its_worst_release() {
     let good = release("v2", true);
     let of = |role| {
         let releases = [("v1", state(role, 0, Some(&failing))), ("v2", state(Role::Offered, 1, Some(&good)))];
-        said(&told(facts(releases)), "Ready")
+        said(&roll_up(facts(releases)), "Ready")
     };
     let failed = "False PinUnreachable: Releases: 1 of 2 releases: 1 PinUnreachable (docker-demo-1-34-v1)";
     assert_eq!([of(Role::Offered), of(Role::Used)], [failed, failed]);
     assert_eq!(of(Role::Retiring), "True Usable: 2 releases", "nothing wants it");
     let releases = [("v1", state(Role::Offered, 0, Some(&failing)))];
     let problems = [(name("v1"), problem(true, Reason::ReleaseMutated, "changed"))].into();
-    let status = told(StackFacts { problems, ..facts(releases) });
+    let status = roll_up(StackFacts { problems, ..facts(releases) });
     assert_eq!(
         said(&status, "Ready"),
         "False ReleaseMutated: ReleasesSynced: docker-demo-1-34-v1: changed",
@@ -169,8 +169,8 @@ fn suspended_source_counts_and_suspended_publishing_does_not() {
     let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
     let mut of_source = facts([]);
     of_source.source_ready = suspended();
-    assert_eq!(said(&told(of_source), "Ready"), "Unknown Suspended: SourceReady: is suspended");
-    let status = told(StackFacts { published: Some(suspended()), ..facts([]) });
+    assert_eq!(said(&roll_up(of_source), "Ready"), "Unknown Suspended: SourceReady: is suspended");
+    let status = roll_up(StackFacts { published: Some(suspended()), ..facts([]) });
     assert_eq!(said(&status, "ReleasesPublished"), "Unknown Suspended: is suspended");
     assert_eq!(said(&status, "Ready"), "True Usable: 0 releases");
 }
@@ -186,7 +186,7 @@ fn missing_release_stalls_after_an_interval() {
         ["Reconciling", "Stalled"].map(|kind| said(status, kind).starts_with("True"))
     };
     let after = |minutes| now() + SignedDuration::from_mins(minutes);
-    let first = told(missing(Reason::ReleaseNotFound));
+    let first = roll_up(missing(Reason::ReleaseNotFound));
     let limit = next_limit(SignedDuration::from_mins(10), &first, now()).unwrap();
     for (minutes, stalled) in [(1, false), (10, false), (11, true), (60, true)] {
         let status = cluster_stack(missing(Reason::ReleaseNotFound), &first, after(minutes));
@@ -207,7 +207,7 @@ fn missing_source_is_reconciling() {
     for (reason, stalled) in [("SourceNotFound", false), ("NoSource", true), ("AccessDenied", true)] {
         let mut facts = facts([]);
         facts.source_ready = Report::new(ConditionStatus::False, reason, "m");
-        assert_eq!(said(&told(facts), "Stalled") != "none", stalled, "{reason}");
+        assert_eq!(said(&roll_up(facts), "Stalled") != "none", stalled, "{reason}");
     }
 }
 
@@ -216,28 +216,28 @@ fn a_note_is_no_issue() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
     facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
-    let said = said(&told(facts), "ReleasesSynced");
+    let said = said(&roll_up(facts), "ReleasesSynced");
     assert_eq!(said, "True Synced: 1 release; docker-demo-1-34-v1: b wants it, too");
 }
 
 #[test]
 fn what_is_not_known_yet_is_on_its_way() {
     let v1 = release("v1", false);
-    let status = told(facts([("v1", state(Role::Offered, 0, Some(&v1)))]));
+    let status = roll_up(facts([("v1", state(Role::Offered, 0, Some(&v1)))]));
     assert_eq!(
         said(&status, "ClusterClassesReady"),
         "Unknown Told: 0 of 1 cluster classes: 1 Told (docker-demo-1-34-v1)"
     );
     assert!(said(&status, "Reconciling").starts_with("True "));
     let unread = StackFacts { available: None, ..facts([("v1", state(Role::Offered, 0, None))]) };
-    assert!(said(&told(unread), "ReleasesSynced").starts_with("Unknown NotYetReported"));
+    assert!(said(&roll_up(unread), "ReleasesSynced").starts_with("Unknown NotYetReported"));
 }
 
 #[test]
 fn a_source_that_is_unread_takes_nothing_back() {
     let v1 = release("v1", true);
     let releases = [("v1", state(Role::Offered, 0, Some(&v1)))];
-    let first = told(facts(releases));
+    let first = roll_up(facts(releases));
     let mut unread = StackFacts { available: None, ..facts(releases) };
     unread.source_ready = Report::new(ConditionStatus::False, "GitOperationFailed", "gone");
     let status = cluster_stack(unread, &first, now());
@@ -250,7 +250,7 @@ fn refused_write_of_a_release_is_tried_again() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
     facts.problems.insert(name("v1"), problem(true, Reason::DeliveryFailed, "no"));
-    let status = told(facts);
+    let status = roll_up(facts);
     assert_eq!(said(&status, "Ready"), "Unknown DeliveryFailed: ReleasesSynced: docker-demo-1-34-v1: no");
     assert!(said(&status, "Reconciling").starts_with("True DeliveryFailed"));
     assert_eq!(said(&status, "Stalled"), "none");
@@ -259,7 +259,7 @@ fn refused_write_of_a_release_is_tried_again() {
 #[test]
 fn one_that_was_deleted_and_stays_says_why() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
-    let status = told(StackFacts { stays: Some(hold), ..facts([]) });
+    let status = roll_up(StackFacts { stays: Some(hold), ..facts([]) });
     assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
 }
 
@@ -270,7 +270,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     let mut facts = facts([("v1", state(Role::Used, 1, Some(&v1)))]);
     facts.clusters = vec![cluster("1", broken)];
     facts.problems.insert(name("v99"), problem(false, Reason::ReleaseNotFound, "it is not there"));
-    let status = told(facts);
+    let status = roll_up(facts);
     assert_eq!(said(&status, "Ready"), "True Usable: 1 release");
     assert_eq!(
         said(&status, "ClustersReady"),
@@ -294,7 +294,7 @@ fn of_git_delivery_only_own_trouble_counts() {
         (ConditionStatus::False, "SecretInvalid", "False SecretInvalid: Delivered: m"),
     ] {
         let delivered = Some((Report::new(status, reason, "m"), None));
-        let status = told(StackFacts { delivered, ..facts([("v1", state(Role::Offered, 0, Some(&v1)))]) });
+        let status = roll_up(StackFacts { delivered, ..facts([("v1", state(Role::Offered, 0, Some(&v1)))]) });
         assert!(said(&status, "Ready").starts_with(expected), "{reason}: {}", said(&status, "Ready"));
         assert!(said(&status, "Delivered").contains(reason), "{reason}");
     }
@@ -341,7 +341,7 @@ proptest! {
         let issues = releases.iter().filter(|(.., problem)| *problem == Some(true)).map(|_| ConditionStatus::False);
         let own = [source].into_iter().chain(stays.then_some(ConditionStatus::False));
         let worst = own.chain(counted).chain(issues).min().unwrap();
-        let status = told(facts);
+        let status = roll_up(facts);
         let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();
         prop_assert_eq!(&ready.status, worst.as_str());
     }

@@ -27,7 +27,7 @@ pub struct ObjectFacts {
 impl ObjectFacts {
     /// The entry of the object in the status. Its time changes only if another field does.
     #[must_use]
-    pub fn told(self, old: &[GeneratedObject], now: Timestamp) -> GeneratedObject {
+    pub fn into_status(self, old: &[GeneratedObject], now: Timestamp) -> GeneratedObject {
         let before = kept(old, &self.id);
         let verdict = self.verdict.as_ref().map(|verdict| verdict.phase().to_string());
         let spec_digest = self.expected.map(|digest| digest.to_string());
@@ -55,14 +55,14 @@ impl ObjectFacts {
 /// Adds the earlier objects that the present ones lack. A status names an object by kind, namespace and name, without
 /// its version: the API server refuses a status that has one object twice.
 #[must_use]
-pub fn with_rest(mut told: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<ObjectFacts> {
+pub fn with_rest(mut present: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec<ObjectFacts> {
     let name = |facts: &ObjectFacts| {
         let ObjectId { kind, namespace, name, .. } = facts.id.clone();
         (kind, namespace, name)
     };
-    let names: BTreeSet<_> = told.iter().map(name).collect();
-    told.extend(before.into_iter().filter(|facts| !names.contains(&name(facts))));
-    told
+    let names: BTreeSet<_> = present.iter().map(name).collect();
+    present.extend(before.into_iter().filter(|facts| !names.contains(&name(facts))));
+    present
 }
 
 /// The entry of an object in a status.

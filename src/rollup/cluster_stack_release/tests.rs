@@ -73,14 +73,14 @@ fn said(status: &ClusterStackReleaseStatus, kind: &str) -> String {
     )
 }
 
-fn told(facts: ReleaseFacts) -> ClusterStackReleaseStatus {
+fn roll_up(facts: ReleaseFacts) -> ClusterStackReleaseStatus {
     cluster_stack_release(facts, &ClusterStackReleaseStatus::default(), now())
 }
 
 #[test]
 fn a_release_whose_parts_are_there_is_usable() {
     let release = release(false);
-    let status = told(good(&release));
+    let status = roll_up(good(&release));
     assert!(status.ready);
     assert_eq!(said(&status, "Ready"), "True Usable: Clusters can use it.");
     assert_eq!(said(&status, "NodeImagesReady"), "True NotNeeded: the release has no node images");
@@ -101,7 +101,7 @@ fn a_release_whose_parts_are_there_is_usable() {
 #[test]
 fn unchanged_facts_keep_status_and_timestamps() {
     let release = release(false);
-    let first = told(good(&release));
+    let first = roll_up(good(&release));
     assert_eq!(cluster_stack_release(good(&release), &first, later()), first);
     let mut facts = good(&release);
     facts.objects[1].verdict = Some(Verdict::Pending);
@@ -151,7 +151,7 @@ fn each_part_that_is_missing_is_named() {
             "Unknown ProviderNotReady: ProviderReady: x",
         ),
     ] {
-        let status = told(facts);
+        let status = roll_up(facts);
         assert!(!status.ready, "{kind}");
         assert!(said(&status, kind).starts_with(expected), "{kind}: {}", said(&status, kind));
     }
@@ -160,10 +160,10 @@ fn each_part_that_is_missing_is_named() {
 #[test]
 fn broken_release_reports_line_and_unread_one_keeps_status() {
     let release = release(false);
-    let first = told(good(&release));
+    let first = roll_up(good(&release));
     let report = |status| Report::new(status, "UnknownAction", "clusteraddon.yaml:3: no");
     let broken = ContentFacts::Unusable(report(ConditionStatus::False));
-    let status = told(ReleaseFacts { content: broken, objects: Vec::new(), ..good(&release) });
+    let status = roll_up(ReleaseFacts { content: broken, objects: Vec::new(), ..good(&release) });
     assert_eq!(said(&status, "ReleaseValid"), "False UnknownAction: clusteraddon.yaml:3: no");
     assert!(said(&status, "Stalled").starts_with("True UnknownAction"));
     assert_eq!(said(&status, "Ready"), "False UnknownAction: ReleaseValid: clusteraddon.yaml:3: no");
@@ -177,7 +177,7 @@ fn broken_release_reports_line_and_unread_one_keeps_status() {
 fn mutated_release_says_so_only_while_it_is_read() {
     let release = release(false);
     let mutated = ContentFacts::Known { release: &release, mutated: Some("other".to_owned()) };
-    let first = told(ReleaseFacts { content: mutated, ..good(&release) });
+    let first = roll_up(ReleaseFacts { content: mutated, ..good(&release) });
     assert_eq!((first.ready, said(&first, "ReleaseValid")), (true, "True ReleaseMutated: other".to_owned()));
     let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
     let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
@@ -189,7 +189,7 @@ fn mutated_release_says_so_only_while_it_is_read() {
 fn release_that_flux_has_not_fetched_is_unknown() {
     let unread = Report::new(ConditionStatus::Unknown, "NotYetReported", "Flux has not fetched it yet");
     let content = ContentFacts::Unread(unread);
-    let status = told(ReleaseFacts { content, objects: Vec::new(), ..good(&release(false)) });
+    let status = roll_up(ReleaseFacts { content, objects: Vec::new(), ..good(&release(false)) });
     for kind in ["Ready", "ReleaseValid", "NodeImagesReady", "ClusterClassReady"] {
         assert!(said(&status, kind).starts_with("Unknown NotYetReported"), "{kind}: {}", said(&status, kind));
     }
@@ -204,7 +204,7 @@ fn a_commit_that_is_gone_has_a_name() {
         message: "failed to checkout: unable to resolve commit object for '1': object not found".to_owned(),
     };
     let objects = vec![object("GitRepository", Step::Sources, Some(failed))];
-    let status = told(ReleaseFacts { objects, ..good(&release) });
+    let status = roll_up(ReleaseFacts { objects, ..good(&release) });
     assert!(said(&status, "Ready").starts_with("False PinUnreachable"), "{}", said(&status, "Ready"));
 }
 
@@ -221,7 +221,7 @@ fn who_uses_it_and_what_that_means() {
     ] {
         let first = (0..clusters).map(|number| format!("a/{number}")).collect();
         let usage = Usage { clusters, first, retiring, deleted };
-        let status = told(ReleaseFacts { usage, stays, ..good(&release) });
+        let status = roll_up(ReleaseFacts { usage, stays, ..good(&release) });
         assert!(said(&status, "InUse").starts_with(expected), "{}", said(&status, "InUse"));
     }
 }
@@ -230,7 +230,7 @@ fn who_uses_it_and_what_that_means() {
 fn the_last_users_are_remembered_when_there_are_none_any_more() {
     let release = release(false);
     let used = Usage { clusters: 1, first: vec!["a/1".to_owned()], ..Usage::default() };
-    let first = told(ReleaseFacts { usage: used, ..good(&release) });
+    let first = roll_up(ReleaseFacts { usage: used, ..good(&release) });
     let status = cluster_stack_release(good(&release), &first, later());
     assert_eq!(status.last_users, ["a/1"]);
 }
@@ -241,7 +241,7 @@ fn a_broken_release_that_is_unread_is_unknown() {
     let broken = Report::new(ConditionStatus::False, "UnknownAction", "no");
     let facts =
         ReleaseFacts { content: ContentFacts::Unusable(broken), objects: Vec::new(), ..good(&release) };
-    let first = told(facts);
+    let first = roll_up(facts);
     let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
     let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
     let status = cluster_stack_release(facts, &first, later());
@@ -278,7 +278,7 @@ proptest! {
         let provider = Report::new(provider, "Told", "");
         let parts: Vec<_> = objects.iter().map(|object| object_ready(object.verdict.as_ref()).status).collect();
         let worst = parts.into_iter().chain([provider.status]).min().unwrap();
-        let status = told(ReleaseFacts { provider, objects, ..good(&release) });
+        let status = roll_up(ReleaseFacts { provider, objects, ..good(&release) });
         let ready = ready_of(&status).status;
         prop_assert!(ready <= worst, "{ready:?} {worst:?}");
         prop_assert_eq!(status.ready, ready == ConditionStatus::True);
@@ -294,8 +294,8 @@ fn object_of_before_is_told_once() {
         facts.id.api_version = String::new();
         facts
     };
-    let told = vec![object("GitRepository", Step::Sources, Some(Verdict::Fetched))];
-    let all = with_rest(told, vec![before("GitRepository"), before("HelmRelease")]);
+    let present = vec![object("GitRepository", Step::Sources, Some(Verdict::Fetched))];
+    let all = with_rest(present, vec![before("GitRepository"), before("HelmRelease")]);
     let kinds: Vec<_> = all.iter().map(|facts| (facts.id.kind.as_str(), facts.verdict.is_some())).collect();
     assert_eq!(kinds, [("GitRepository", true), ("HelmRelease", false)]);
 }

@@ -29,7 +29,7 @@ fn state(name: &str) -> ClusterState<'_> {
     }
 }
 
-fn told(clusters: &[ClusterState]) -> String {
+fn reported(clusters: &[ClusterState]) -> String {
     let (report, _) = clusters_ready(clusters);
     format!("{} {}: {}", report.status.as_str(), report.reason, report.message)
 }
@@ -111,9 +111,9 @@ fn the_message_has_numbers_reasons_and_names() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(told(&clusters), expected);
+        assert_eq!(reported(&clusters), expected);
         let reversed: Vec<_> = clusters.into_iter().rev().collect();
-        assert_eq!(told(&reversed), expected, "whatever the order");
+        assert_eq!(reported(&reversed), expected, "whatever the order");
     }
 }
 
@@ -123,7 +123,7 @@ fn a_hundred_broken_clusters_have_a_short_message() {
     let broken = |name| ClusterState { ready: Some(failed("InstallFailed")), ..state(name) };
     let clusters: Vec<_> = names.iter().map(|name| broken(name.as_str())).collect();
     assert_eq!(
-        told(&clusters),
+        reported(&clusters),
         "False InstallFailed: 100 of 100 Clusters are not ready: 100 InstallFailed (demo/cluster-000, \
          demo/cluster-001, demo/cluster-002 and 97 others)"
     );

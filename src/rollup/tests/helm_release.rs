@@ -308,8 +308,8 @@ fn an_installation_that_flux_gave_up_on_is_tried_again() {
             "Released=False UpgradeFailed: no image",
         ],
     );
-    let told = Verdict::Retrying { attempt: 2, message: "no image".into() };
-    assert_eq!(judge_helm_release(&release, &soon()), told);
+    let reported = Verdict::Retrying { attempt: 2, message: "no image".into() };
+    assert_eq!(judge_helm_release(&release, &soon()), reported);
     let due = |release: &serde_json::Value| retry_at(&serde_json::from_value(release.clone()).unwrap());
     assert_eq!(due(&release), Some(time("2026-11-20T10:01:01Z")), "a minute after it gave up");
     for (change, why) in [
@@ -346,9 +346,9 @@ fn repeated_failure_keeps_one_reason_in_all_faces() {
             (verdict.phase(), report.reason, report.message)
         })
     };
-    let told = |reason: Reason, message: &str| (reason, reason.to_string(), message.to_owned());
-    assert_eq!(judged(4)[0], told(Reason::Retrying, "attempt 4 failed: no luck"));
-    let often = told(Reason::RepeatedlyFailing, "5 or more attempts have failed: no luck");
+    let reported = |reason: Reason, message: &str| (reason, reason.to_string(), message.to_owned());
+    assert_eq!(judged(4)[0], reported(Reason::Retrying, "attempt 4 failed: no luck"));
+    let often = reported(Reason::RepeatedlyFailing, "5 or more attempts have failed: no luck");
     for failures in [5, 6, 500] {
         assert_eq!(judged(failures), [often.clone(), often.clone(), often.clone()], "{failures}");
     }

@@ -134,7 +134,7 @@ fn next_limit_follows_the_last_movement() {
     let moved = |text: &str| Pulse::Unknown { moved: Some(time(text)) };
     assert_eq!(limit(moved("2026-11-20T09:00:00Z")), Some(time("2026-11-20T10:02:00Z")));
     assert_eq!(limit(moved("2026-11-20T10:00:50Z")), Some(time("2026-11-20T10:02:50Z")));
-    assert_eq!(limit(Pulse::Alive), Some(time("2026-11-20T10:20:00Z")), "a Lease that is lost is told");
+    assert_eq!(limit(Pulse::Alive), Some(time("2026-11-20T10:20:00Z")), "a Lease that is lost is reported");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::rollup;
 type Row = (&'static str, &'static str, &'static str);
 
 macro_rules! rows {
-    ($($file:literal => $told:literal,)*) => {
-        &[$(($file, include_str!(concat!("../../../tests/recorded/", $file, ".json")), $told)),*]
+    ($($file:literal => $expected:literal,)*) => {
+        &[$(($file, include_str!(concat!("../../../tests/recorded/", $file, ".json")), $expected)),*]
     };
 }
 
@@ -72,9 +72,9 @@ const ROWS: &[Row] = rows! {
 
 #[test]
 fn every_record_gives_its_verdict() {
-    for (file, content, told) in ROWS {
+    for (file, content, expected) in ROWS {
         let verdict = short(&judge(&record(content)));
-        assert!(verdict.starts_with(told), "{file}: {verdict}");
+        assert!(verdict.starts_with(expected), "{file}: {verdict}");
     }
 }
 
@@ -94,9 +94,9 @@ fn every_record_is_a_row() {
 fn ready_with_another_chart_than_ours_is_not_applied() {
     let mut ready = recorded("helm-release-ready");
     ready["version"] = json!("1.0.0+ffffffffffff");
-    let told = short(&judge(&ready));
+    let reported = short(&judge(&ready));
     let expected = "Progressing | chart version 1.0.0+ffffffffffff is expected, 1.0.0+";
-    assert!(told.starts_with(expected) && told.ends_with(" is deployed"), "{told}");
+    assert!(reported.starts_with(expected) && reported.ends_with(" is deployed"), "{reported}");
 }
 
 /// A user's addition is in the digest, and Flux's own writes are not: without the addition the digest is that of our write.

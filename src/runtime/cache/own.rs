@@ -17,7 +17,7 @@ impl Own {
 
     /// Whether the version in a watch event is that of a write of the operator. A watch reports versions in order, so this
     /// version and earlier ones are dropped.
-    pub(super) fn is_told(&mut self, key: &Key, version: Option<u128>) -> bool {
+    pub(super) fn is_own_write(&mut self, key: &Key, version: Option<u128>) -> bool {
         let (Some(version), Some(versions)) = (version, self.0.get_mut(key)) else { return false };
         let is_ours = versions.contains(&version);
         versions.retain(|later| *later > version);

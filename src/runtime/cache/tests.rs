@@ -104,12 +104,12 @@ fn terms_follow_the_object() {
     cache.take(Event::Apply(object("a", "2", "y")));
     assert_eq!((names(&cache.find("x")), names(&cache.find("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
     assert!(cache.has("y"));
-    cache.gone(&Key::new("n", "a"));
+    cache.remove(&Key::new("n", "a"));
     assert!(cache.find("y").is_empty() && !cache.has("y"));
 }
 
 /// Returns the changes that were withheld and are emitted now.
-fn told_late(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> Vec<String> {
+fn late_changes(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> Vec<String> {
     std::iter::from_fn(|| late.try_recv().ok())
         .map(|change| names(&[change.before.unwrap(), change.now.unwrap()]).join(" "))
         .collect()
@@ -124,7 +124,7 @@ fn own_write_seen_first_by_watch_is_not_reported() {
     assert_eq!(names(&cache.find("y")), ["a@2"], "it is known at once");
     cache.written(object("a", "2", "y"));
     drop(writing);
-    assert!(told_late(&mut late).is_empty());
+    assert!(late_changes(&mut late).is_empty());
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn foreign_change_during_own_write_is_reported_after_answer() {
     cache.take(Event::Apply(object("a", "2", "ours")));
     cache.take(Event::Apply(object("a", "3", "theirs")));
     cache.written(object("a", "2", "ours"));
-    assert!(told_late(&mut late).is_empty());
+    assert!(late_changes(&mut late).is_empty());
     drop(writing);
-    assert_eq!(told_late(&mut late), ["a@2 a@3"]);
+    assert_eq!(late_changes(&mut late), ["a@2 a@3"]);
     assert_eq!(cache.take(Event::Apply(object("a", "4", "x"))).len(), 1, "nothing is kept back any more");
 }
 
@@ -148,19 +148,19 @@ fn write_of_others_just_before_ours_is_told() {
         let cache = listed(&[object("a", "1", "x")]);
         let mut late = cache.late().unwrap();
         let writing = cache.writing(&Key::new("n", "a"));
-        let tell = || [("2", "theirs"), ("3", "ours")].map(|(version, label)| object("a", version, label));
-        let mut told = Vec::new();
+        let events = || [("2", "theirs"), ("3", "ours")].map(|(version, label)| object("a", version, label));
+        let mut changes = Vec::new();
         if watch_is_faster {
-            told.extend(tell().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
+            changes.extend(events().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
         }
         cache.written(object("a", "3", "ours"));
         drop(writing);
         if !watch_is_faster {
-            told.extend(tell().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
+            changes.extend(events().into_iter().flat_map(|object| cache.take(Event::Apply(object))));
         }
         let late = std::iter::from_fn(|| late.try_recv().ok());
-        let told: Vec<_> = told.into_iter().chain(late).map(|change| change.now.unwrap()).collect();
-        assert_eq!(names(&told), ["a@3"], "once, and not our own write (watch faster: {watch_is_faster})");
+        let changes: Vec<_> = changes.into_iter().chain(late).map(|change| change.now.unwrap()).collect();
+        assert_eq!(names(&changes), ["a@3"], "once, and not our own write (watch faster: {watch_is_faster})");
     }
 }
 
@@ -186,9 +186,9 @@ fn a_write_that_fails_keeps_nothing_back() {
     let (one, other) = (cache.writing(&key), cache.writing(&key));
     cache.take(Event::Apply(object("a", "2", "theirs")));
     drop(one);
-    assert!(told_late(&mut late).is_empty(), "another write is under way");
+    assert!(late_changes(&mut late).is_empty(), "another write is under way");
     drop(other);
-    assert_eq!(told_late(&mut late), ["a@1 a@2"]);
+    assert_eq!(late_changes(&mut late), ["a@1 a@2"]);
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn that_it_is_gone_is_told_at_once() {
     cache.take(Event::Apply(object("a", "2", "y")));
     assert_eq!(cache.take(Event::Delete(object("a", "3", "y"))).len(), 1);
     drop(writing);
-    assert!(told_late(&mut late).is_empty());
+    assert!(late_changes(&mut late).is_empty());
 }

@@ -151,14 +151,14 @@ impl Candidate {
 
     /// Retries until this process holds the Lease.
     async fn acquire(&mut self) -> Instant {
-        let mut told = None;
+        let mut reported = None;
         loop {
             let pause = match self.try_once().await {
                 Ok(Attempt::Leading(until)) => return until,
                 Ok(Attempt::Following { holder, until }) => {
-                    if told.as_ref() != Some(&holder) {
+                    if reported.as_ref() != Some(&holder) {
                         info!(lease = self.record.lease, holder, "another operator leads; waiting");
-                        told = Some(holder);
+                        reported = Some(holder);
                     }
                     until.saturating_duration_since(Instant::now())
                 }

@@ -25,7 +25,7 @@ async fn depth_counts_what_waits_not_what_runs() {
     trigger.after(99, Duration::from_mins(1));
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
     let (done, left, most) = (Cell::new(Some(done)), Cell::new(20), Most::default());
-    let told = most.0.clone();
+    let observed = most.0.clone();
     let stop = async {
         _ = finished.await;
     };
@@ -40,7 +40,7 @@ async fn depth_counts_what_waits_not_what_runs() {
         Next::Await
     })
     .await;
-    let (waiting, running) = told.get();
+    let (waiting, running) = observed.get();
     assert!((4..=18).contains(&waiting), "{waiting}: one that is due in a minute does not wait");
     assert_eq!(running, 3);
 }
