@@ -1,4 +1,4 @@
-//! State that all reconciles share: caches, API server, prepared releases, and triggers of the queues.
+//! State that all reconciles share: caches, API server, resolved releases, and triggers of the queues.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -114,7 +114,7 @@ pub struct Context {
     pub publisher: Publisher,
     /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
-    prepared: RwLock<BTreeMap<Key, Preparation>>,
+    resolutions: RwLock<BTreeMap<Key, Resolution>>,
     not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
     cluster_kind: OnceLock<ApiResource>,
 }
@@ -144,16 +144,16 @@ pub type NotInstalled = BTreeMap<ReleaseName, Report>;
 
 /// The result of a release's reconcile for the Clusters of its class.
 #[derive(Clone, Debug)]
-pub enum Preparation {
+pub enum Resolution {
     /// The operator can plan addons.
-    Usable(Arc<Prepared>),
+    Usable(Arc<ResolvedRelease>),
     /// The operator cannot plan addons, for this reason. Existing objects of Clusters stay.
     Unusable(Report),
 }
 
 /// A release with everything that is needed to plan for its Clusters.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct ResolvedRelease {
     /// The key of the `ClusterStack`.
     pub stack_key: Key,
     /// The `ClusterStack` as the input of plans.
@@ -173,7 +173,7 @@ pub struct Prepared {
     pub ready: Report,
 }
 
-impl Prepared {
+impl ResolvedRelease {
     /// Returns the inputs of a Cluster's plan.
     #[must_use]
     pub fn inputs(&self) -> ReleaseInputs<'_> {
@@ -181,7 +181,7 @@ impl Prepared {
     }
 }
 
-impl PartialEq for Prepared {
+impl PartialEq for ResolvedRelease {
     /// Compares the inputs: equal inputs give the same plans. Releases are compared by name and digest.
     fn eq(&self, other: &Self) -> bool {
         (&self.stack_key, &self.stack, self.suspended, &self.contents, &self.versions, &self.ready)
@@ -199,7 +199,7 @@ impl PartialEq for Prepared {
     }
 }
 
-impl PartialEq for Preparation {
+impl PartialEq for Resolution {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Usable(one), Self::Usable(other)) => one == other,
@@ -215,7 +215,7 @@ impl Context {
     pub fn new(parts: Parts) -> Self {
         let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
         let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
-        let (prepared, not_installed) = (RwLock::default(), RwLock::default());
+        let (resolutions, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
         Self {
             settings,
@@ -231,7 +231,7 @@ impl Context {
             git,
             publisher,
             budgets: Budgets::default(),
-            prepared,
+            resolutions,
             not_installed,
             cluster_kind,
         }
@@ -284,20 +284,20 @@ impl Context {
 
     /// Returns the result of a release's reconcile; `None` before the first reconcile since the start of the process.
     #[must_use]
-    pub fn preparation(&self, release: &Key) -> Option<Preparation> {
-        self.prepared.read().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
+    pub fn resolution(&self, release: &Key) -> Option<Resolution> {
+        self.resolutions.read().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
     }
 
     /// Records the result of a release's reconcile (`None`: the release is deleted), and enqueues the Clusters of its class
     /// if it changed.
-    pub fn prepare(&self, release: &Key, class: &str, found: Option<Preparation>) {
-        let mut prepared = self.prepared.write().unwrap_or_else(PoisonError::into_inner);
-        let is_changed = prepared.get(release) != found.as_ref();
+    pub fn set_resolution(&self, release: &Key, class: &str, found: Option<Resolution>) {
+        let mut resolutions = self.resolutions.write().unwrap_or_else(PoisonError::into_inner);
+        let is_changed = resolutions.get(release) != found.as_ref();
         match found {
-            Some(found) => _ = prepared.insert(release.clone(), found),
-            None => _ = prepared.remove(release),
+            Some(found) => _ = resolutions.insert(release.clone(), found),
+            None => _ = resolutions.remove(release),
         }
-        drop(prepared);
+        drop(resolutions);
         if is_changed {
             for cluster in self.caches.clusters.find(&super::objects::term::class(&release.namespace, class))
             {

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::debug;
 
-use super::context::{Context, Preparation, Prepared};
+use super::context::{Context, Resolution, ResolvedRelease};
 use super::metrics::Queue;
 use super::objects::term;
 use super::reconcile::ReconcileError;
@@ -88,7 +88,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         return Ok(Next::Await);
     };
     let Some(object) = context.caches.releases.get(key) else {
-        context.prepare(key, &name.class_name(), None);
+        context.set_resolution(key, &name.class_name(), None);
         context.metrics.remove(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
@@ -197,7 +197,7 @@ fn roll_up(facts: &Facts, course: &ReleaseCourse, receipts: &Receipts) -> Option
         objects: receipts.objects.clone(),
         class_hold: receipts.class_hold.clone(),
         usage: found.usage.clone(),
-        stays: facts.hold().cloned(),
+        deletion_hold: facts.hold().cloned(),
     };
     let old = facts.object.status.clone().unwrap_or_default();
     Some(cluster_stack_release(rolled, &old, facts.now))
@@ -238,36 +238,36 @@ fn share(
     course: &ReleaseCourse,
     status: Option<&ClusterStackReleaseStatus>,
 ) {
-    let prepare = |found| context.prepare(&facts.key, &facts.name.class_name(), found);
+    let record = |found| context.set_resolution(&facts.key, &facts.name.class_name(), found);
     if let ReleaseCourse::Forget(hold) = course {
         debug!("its ClusterStack does not exist, or belongs to another operator");
         // The operator stops delivering to the Clusters: after a change of the ClusterStack's labels the operator of
         // another shard delivers to them. If the release is deleted but kept for Clusters that use it, no operator does.
         let held = hold.as_ref().map(|hold| {
             let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
-            Preparation::Unusable(report)
+            Resolution::Unusable(report)
         });
-        prepare(held);
+        record(held);
         context.metrics.remove(Queue::ClusterStackRelease, &facts.key.to_string());
     }
     let Some(found) = &facts.found else { return };
     let ready = status.map(ready_of);
     match (&found.content, ready) {
-        (Content::Known(known), Some(ready)) => prepare(Some(prepared(found, known, ready))),
-        (Content::Invalid(_), Some(ready)) => prepare(Some(Preparation::Unusable(ready))),
-        // A usable preparation of this process stays: pinned content does not change. A status from an earlier process may
+        (Content::Known(known), Some(ready)) => record(Some(resolution(found, known, ready))),
+        (Content::Invalid(_), Some(ready)) => record(Some(Resolution::Unusable(ready))),
+        // A usable resolution of this process stays: pinned content does not change. A status from an earlier process may
         // be outdated.
         (Content::NotRead(report) | Content::Unavailable(report), _)
-            if !matches!(context.preparation(&facts.key), Some(Preparation::Usable(_))) =>
+            if !matches!(context.resolution(&facts.key), Some(Resolution::Usable(_))) =>
         {
-            prepare(Some(Preparation::Unusable(report.clone())));
+            record(Some(Resolution::Unusable(report.clone())));
         }
         _ => {}
     }
 }
 
-fn prepared(found: &Found, known: &Known, ready: Report) -> Preparation {
-    Preparation::Usable(Arc::new(Prepared {
+fn resolution(found: &Found, known: &Known, ready: Report) -> Resolution {
+    Resolution::Usable(Arc::new(ResolvedRelease {
         stack_key: Key::of(&*found.owner),
         suspended: found.owner.spec.suspend,
         allowed_deletions: found.owner.annotations().get(labels::PRUNE).cloned(),

@@ -57,7 +57,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         Retirement::none(&stack)
     };
     let problems = problems(decisions, receipts.refused, retirement.problems.clone());
-    let found = Found { source, releases, problems, pruned: retirement.pruned.clone(), stays: None };
+    let found = Found { source, releases, problems, pruned: retirement.pruned.clone(), deletion_hold: None };
     // The status must count deletions before they happen: a process that dies in between has spent its budget.
     let next = finish(context, key, &stack, &found).await?;
     retire::prune(context, &stack, &found.releases, &retirement).await?;
@@ -90,7 +90,7 @@ struct Found {
     releases: Releases,
     problems: BTreeMap<ReleaseName, ReleaseProblem>,
     pruned: Option<Pruned>,
-    stays: Option<Hold>,
+    deletion_hold: Option<Hold>,
 }
 
 /// Writes the status if it changed, and returns when to reconcile again.
@@ -157,7 +157,7 @@ fn facts<'a>(
         pruned: found.pruned.clone(),
         delivered: delivered(context, stack, found),
         published: published(context, stack),
-        stays: found.stays.clone(),
+        deletion_hold: found.deletion_hold.clone(),
     }
 }
 

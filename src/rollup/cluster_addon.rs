@@ -1,6 +1,6 @@
 //! Computes the status of a `ClusterAddon` from the facts about one cluster's addons.
 
-mod going;
+mod deleted;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -15,7 +15,7 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::release::KnownAs;
-pub use going::deleted_cluster_addon;
+pub use deleted::deleted_cluster_addon;
 
 /// The phase of an addon whose object is held.
 const PHASE_HELD: &str = "Held";

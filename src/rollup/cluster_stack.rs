@@ -58,7 +58,7 @@ pub struct StackFacts<'a> {
     /// Whether all wanted releases of the upstream source are published, if there is such a source.
     pub published: Option<Report>,
     /// The hold that delays the deletion of the `ClusterStack`.
-    pub stays: Option<Hold>,
+    pub deletion_hold: Option<Hold>,
 }
 
 /// Computes the whole status from the facts and the status before.
@@ -110,7 +110,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
 /// The condition `Ready` of the stack itself. `ClustersReady` reports its Clusters: a user who waits for a
 /// `ClusterStack` must not wait for ever while Clusters are created and deleted.
 fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
-    let stays = facts.stays.as_ref().map(|hold| {
+    let deletion = facts.deletion_hold.as_ref().map(|hold| {
         ("Deletion", Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)))
     });
     // A release that is not published because a user suspended the ClusterStack is not an issue of the stack.
@@ -123,7 +123,7 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     };
     let parts = reports.iter().filter(is_own).map(|(kind, report)| (kind.as_str(), Some(report.clone())));
     let of_releases = ("Releases", Some(releases_are(facts, ConditionType::Ready, "releases")));
-    let parts: Vec<_> = stays.into_iter().chain(parts).chain([of_releases]).collect();
+    let parts: Vec<_> = deletion.into_iter().chain(parts).chain([of_releases]).collect();
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
     summary(&parts, (Reason::Usable, &releases(there)))
 }

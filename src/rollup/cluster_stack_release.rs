@@ -69,7 +69,7 @@ pub struct ReleaseFacts<'a> {
     /// The users of the release.
     pub usage: Usage,
     /// The hold that delays the deletion of the release.
-    pub stays: Option<Hold>,
+    pub deletion_hold: Option<Hold>,
 }
 
 /// The release's `Ready` in a status, in the form that its Clusters mirror.
@@ -203,7 +203,7 @@ fn clusters(count: usize) -> String {
 fn in_use(facts: &ReleaseFacts) -> Report {
     let usage = &facts.usage;
     let new = |status, reason: Reason, message: &str| Report::new(status, reason.as_str(), message);
-    match (usage.clusters, &facts.stays) {
+    match (usage.clusters, &facts.deletion_hold) {
         (0, Some(hold)) => new(ConditionStatus::False, hold.reason, &hold.message),
         (0, None) if usage.retiring => {
             new(ConditionStatus::False, Reason::Retiring, Reason::Retiring.meaning())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
-use super::super::context::{Context, Preparation, Prepared};
+use super::super::context::{Context, Resolution, ResolvedRelease};
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, term};
 use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
@@ -36,7 +36,7 @@ pub(super) struct Gathered {
     /// The release of its class.
     release: Option<ReleaseName>,
     /// The result of that release's reconcile.
-    preparation: Option<Preparation>,
+    resolution: Option<Resolution>,
     /// Whether that release exists, and neither it nor its `ClusterStack` orphans addons.
     is_wanted: bool,
     /// The deleted `ClusterStack` that orphans the Cluster's addons.
@@ -81,7 +81,7 @@ pub(super) enum ClassRelease {
         report: Report,
     },
     /// The release can be delivered.
-    Usable(Arc<Prepared>),
+    Usable(Arc<ResolvedRelease>),
 }
 
 impl Gathered {
@@ -93,7 +93,7 @@ impl Gathered {
         let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_orphaned(context, release));
-        let preparation = release.as_ref().and_then(|release| context.preparation(release));
+        let resolution = release.as_ref().and_then(|release| context.resolution(release));
         let rest = term::handed_over(key);
         let has_rest = !context.caches.helm_releases.find(&rest).is_empty()
             || !context.caches.kustomizations.find(&rest).is_empty();
@@ -103,8 +103,8 @@ impl Gathered {
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
         let is_removing = deleted
             .filter(|_| !is_paused)
-            .is_some_and(|addon| prune::is_pending(context, addon, preparation.as_ref(), is_owned));
-        Self { cluster, addon, release, preparation, is_wanted, orphaned_by, has_rest, is_removing }
+            .is_some_and(|addon| prune::is_pending(context, addon, resolution.as_ref(), is_owned));
+        Self { cluster, addon, release, resolution, is_wanted, orphaned_by, has_rest, is_removing }
     }
 
     /// Returns the release of the Cluster's class.
@@ -112,9 +112,9 @@ impl Gathered {
         if cluster.cluster.paused() {
             return ClassRelease::Paused;
         }
-        match (&self.release, &self.preparation) {
-            (Some(_), Some(Preparation::Usable(prepared))) => ClassRelease::Usable(prepared.clone()),
-            (Some(release), Some(Preparation::Unusable(report))) => {
+        match (&self.release, &self.resolution) {
+            (Some(_), Some(Resolution::Usable(resolved))) => ClassRelease::Usable(resolved.clone()),
+            (Some(release), Some(Resolution::Unusable(report))) => {
                 ClassRelease::Unusable { desired: release.to_string(), report: report.clone() }
             }
             _ => self.lack(context, cluster).map_or(ClassRelease::Unknown, ClassRelease::Missing),
@@ -205,9 +205,9 @@ pub(super) async fn facts<'a>(
         ClassRelease::Missing(Lack { desired, report, .. }) | ClassRelease::Unusable { desired, report } => {
             Target::Unavailable { desired: desired.clone(), report: report.clone() }
         }
-        ClassRelease::Usable(prepared) => {
-            let Ok(inputs) = related(context, cluster, prepared) else { return Ok(None) };
-            Target::Available(available(context, &addon, prepared, inputs).await?)
+        ClassRelease::Usable(resolved) => {
+            let Ok(inputs) = related(context, cluster, resolved) else { return Ok(None) };
+            Target::Available(available(context, &addon, resolved, inputs).await?)
         }
     };
     let snapshot = snapshot(context, addon, &target);
@@ -217,22 +217,22 @@ pub(super) async fn facts<'a>(
 async fn available<'a>(
     context: &Context,
     addon: &ClusterAddon,
-    prepared: &'a Prepared,
+    resolved: &'a ResolvedRelease,
     inputs: ClusterInputs,
 ) -> Result<Available<'a>, ReconcileError> {
-    let plan = Arc::new(plan::cluster(&prepared.inputs(), &inputs)?);
-    let is_suspended = prepared.suspended || addon.spec.suspend;
+    let plan = Arc::new(plan::cluster(&resolved.inputs(), &inputs)?);
+    let is_suspended = resolved.suspended || addon.spec.suspend;
     let is_delivered = !is_suspended && hold_of(&plan).is_none();
     Ok(Available {
-        stack: &prepared.stack,
-        release: &prepared.release,
-        versions: &prepared.versions,
-        ready: &prepared.ready,
-        allowed_deletions: prepared.allowed_deletions.as_deref(),
+        stack: &resolved.stack,
+        release: &resolved.release,
+        versions: &resolved.versions,
+        ready: &resolved.ready,
+        allowed_deletions: resolved.allowed_deletions.as_deref(),
         is_suspended,
         inputs: Box::new(inputs),
         plan,
-        elsewhere: if is_delivered { other_repository(context, addon, prepared).await? } else { None },
+        elsewhere: if is_delivered { other_repository(context, addon, resolved).await? } else { None },
     })
 }
 
@@ -241,9 +241,9 @@ async fn available<'a>(
 async fn other_repository(
     context: &Context,
     addon: &ClusterAddon,
-    prepared: &Prepared,
+    resolved: &ResolvedRelease,
 ) -> Result<Option<Hold>, RequestError> {
-    let Some(before) = committing_stack(addon).filter(|before| *before != prepared.stack_key) else {
+    let Some(before) = committing_stack(addon).filter(|before| *before != resolved.stack_key) else {
         return Ok(None);
     };
     let stack = match context.caches.stacks.get(&before) {
@@ -251,7 +251,7 @@ async fn other_repository(
         known => known,
     };
     let theirs = stack.as_ref().and_then(|stack| stack.spec.delivery.git());
-    Ok(delivered_elsewhere((&before, theirs), (&prepared.stack_key, prepared.stack.delivery.git())))
+    Ok(delivered_elsewhere((&before, theirs), (&resolved.stack_key, resolved.stack.delivery.git())))
 }
 
 /// Takes the snapshot of the addons of a Cluster.
@@ -288,12 +288,12 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
 fn related(
     context: &Context,
     cluster: &ClusterObject,
-    prepared: &Prepared,
+    resolved: &ResolvedRelease,
 ) -> Result<ClusterInputs, NotListed> {
     let namespace = cluster.cluster.namespace().as_str();
     let find = |reference: Option<ObjectReference>, root: &str| -> Result<_, NotListed> {
         let Some(reference) = reference else { return Ok(None) };
-        let found = context.related.get(namespace, &reference, depth(&prepared.release, root))?;
+        let found = context.related.get(namespace, &reference, depth(&resolved.release, root))?;
         Ok(found.map(|object| (reference, object)))
     };
     let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");

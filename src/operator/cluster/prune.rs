@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::budget::{Reservation, Reserved};
-use super::super::context::{Context, Preparation};
+use super::super::context::{Context, Resolution};
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, committing_stack, term};
 use super::super::release::users;
@@ -33,21 +33,21 @@ use crate::subscription::known;
 pub(super) fn is_pending(
     context: &Context,
     addon: &ClusterAddon,
-    release: Option<&Preparation>,
+    release: Option<&Resolution>,
     is_owned: bool,
 ) -> bool {
-    let prepared = match release {
+    let resolved = match release {
         None => return is_owned,
-        Some(Preparation::Unusable(report)) => return is_owned && report.status == ConditionStatus::Unknown,
-        Some(Preparation::Usable(prepared)) => prepared,
+        Some(Resolution::Unusable(report)) => return is_owned && report.status == ConditionStatus::Unknown,
+        Some(Resolution::Usable(resolved)) => resolved,
     };
-    let is_theirs = committing_stack(addon).as_ref() != Some(&prepared.stack_key);
-    if addon.spec.suspend || prepared.suspended || is_theirs {
+    let is_theirs = committing_stack(addon).as_ref() != Some(&resolved.stack_key);
+    if addon.spec.suspend || resolved.suspended || is_theirs {
         return false;
     }
     let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
-    let (release, without_file) = (kinds(&prepared.release), BTreeSet::new());
+    let (release, without_file) = (kinds(&resolved.release), BTreeSet::new());
     let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
     candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::context::{Context, Preparation};
+use super::super::context::{Context, Resolution};
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::objects::term;
 use crate::api::cluster_stack_release::PinnedSource;
@@ -133,8 +133,8 @@ fn without_catalog(
     release: Arc<Release>,
     revision: Revision,
 ) -> Content {
-    match context.preparation(&Key::of(object)) {
-        Some(Preparation::Usable(before)) if before.release.digest == release.digest => {
+    match context.resolution(&Key::of(object)) {
+        Some(Resolution::Usable(before)) if before.release.digest == release.digest => {
             let contents = before.contents.clone();
             Content::Known(Box::new(Known { stack, release, contents, mutated: None }))
         }

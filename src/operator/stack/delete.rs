@@ -171,7 +171,7 @@ async fn keep(
     let decisions = pins::decide(context, stack, &source, &releases, source.now).await?;
     let problems = super::problems(decisions, BTreeMap::new(), BTreeMap::new());
     let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
-    let found = Found { source, releases, problems, pruned, stays: Some(hold) };
+    let found = Found { source, releases, problems, pruned, deletion_hold: Some(hold) };
     super::finish(context, key, stack, &found).await?;
     Ok(Next::After(REQUEUE_AFTER))
 }

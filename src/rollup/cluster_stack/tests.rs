@@ -71,7 +71,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         pruned: None,
         delivered: None,
         published: None,
-        stays: None,
+        deletion_hold: None,
     }
 }
 
@@ -259,7 +259,7 @@ fn refused_write_of_a_release_is_tried_again() {
 #[test]
 fn one_that_was_deleted_and_stays_says_why() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
-    let status = roll_up(StackFacts { stays: Some(hold), ..facts([]) });
+    let status = roll_up(StackFacts { deletion_hold: Some(hold), ..facts([]) });
     assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
 }
 
@@ -320,7 +320,7 @@ proptest! {
     fn a_stack_is_never_better_than_its_source_and_releases(
         source in any_status(),
         releases in proptest::collection::vec((any_status(), 0..3_usize, any::<Option<bool>>()), 0..4),
-        stays in any::<bool>(),
+        is_held in any::<bool>(),
     ) {
         let versions = ["v1", "v2", "v3", "v4"];
         let roles = [Role::Offered, Role::Used, Role::Retiring];
@@ -330,7 +330,7 @@ proptest! {
         let states = states.map(|(((_, role, _), release), version)| (version, state(roles[*role], 0, Some(release))));
         let mut facts = facts(states);
         facts.source_ready = Report::new(source, "Told", "");
-        facts.stays = stays.then(|| Hold { reason: Reason::InUse, message: "used".to_owned() });
+        facts.deletion_hold = is_held.then(|| Hold { reason: Reason::InUse, message: "used".to_owned() });
         for ((.., trouble_of), version) in releases.iter().zip(versions) {
             if let Some(is_issue) = trouble_of {
                 facts.problems.insert(name(version), problem(*is_issue, Reason::ReleaseMutated, "changed"));
@@ -339,7 +339,7 @@ proptest! {
         let counted = releases.iter().filter(|(_, role, _)| roles[*role] <= Role::Used).map(|(ready, ..)| *ready);
         // An issue of a release counts in place of its Ready, whatever its role is.
         let issues = releases.iter().filter(|(.., problem)| *problem == Some(true)).map(|_| ConditionStatus::False);
-        let own = [source].into_iter().chain(stays.then_some(ConditionStatus::False));
+        let own = [source].into_iter().chain(is_held.then_some(ConditionStatus::False));
         let worst = own.chain(counted).chain(issues).min().unwrap();
         let status = roll_up(facts);
         let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();

@@ -62,7 +62,7 @@ fn good(release: &Release) -> ReleaseFacts<'_> {
         ],
         class_hold: None,
         usage: Usage::default(),
-        stays: None,
+        deletion_hold: None,
     }
 }
 
@@ -212,7 +212,7 @@ fn a_commit_that_is_gone_has_a_name() {
 fn who_uses_it_and_what_that_means() {
     let release = release(false);
     let shares = Hold { reason: Reason::SharesObjects, message: "Image a".to_owned() };
-    for (clusters, retiring, deleted, stays, expected) in [
+    for (clusters, retiring, deleted, deletion_hold, expected) in [
         (0, false, false, None, "False NotUsed"),
         (0, true, false, None, "False Retiring"),
         (0, true, false, Some(shares.clone()), "False SharesObjects: Image a"),
@@ -221,7 +221,7 @@ fn who_uses_it_and_what_that_means() {
     ] {
         let first = (0..clusters).map(|number| format!("a/{number}")).collect();
         let usage = Usage { clusters, first, retiring, deleted };
-        let status = roll_up(ReleaseFacts { usage, stays, ..good(&release) });
+        let status = roll_up(ReleaseFacts { usage, deletion_hold, ..good(&release) });
         assert!(said(&status, "InUse").starts_with(expected), "{}", said(&status, "InUse"));
     }
 }

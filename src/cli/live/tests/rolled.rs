@@ -70,7 +70,7 @@ fn release_status() -> ClusterStackReleaseStatus {
         ],
         class_hold: None,
         usage: Usage { clusters: 3, ..Usage::default() },
-        stays: None,
+        deletion_hold: None,
     };
     cluster_stack_release(facts, &ClusterStackReleaseStatus::default(), then())
 }
@@ -170,7 +170,7 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
         pruned: None,
         delivered: None,
         published: None,
-        stays: None,
+        deletion_hold: None,
     };
     json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata("stacks", "demo"),
