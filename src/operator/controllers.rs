@@ -17,7 +17,7 @@ use tracing::{Instrument as _, error, info, info_span};
 
 use super::context::{Context, Parts, Triggers};
 use super::enqueue::{
-    cluster_changed, enqueue_all, namespace_changed, related_changed, stack_changed,
+    enqueue_all, on_cluster_event, on_namespace_event, on_related_event, on_stack_event,
 };
 use super::release_cache::ReleaseCache;
 use super::metrics::Queue;
@@ -128,12 +128,12 @@ fn assemble(process: &Process, release_cache: ReleaseCache) -> (Context, WorkQue
 /// Starts all watches. They run until the process ends.
 fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiver<Changed>) {
     let ours = format!("{}={}", labels::MANAGED_BY, labels::FIELD_MANAGER);
-    feed(process, context, None, |context| &context.caches.releases, enqueue::release_changed);
-    feed(process, context, None, |context| &context.caches.addons, enqueue::addon_changed);
-    feed(process, context, None, |context| &context.caches.git_repositories, enqueue::repository_changed);
-    feed(process, context, Some(&ours), |context| &context.caches.helm_charts, enqueue::source_changed);
-    feed(process, context, Some(&ours), |context| &context.caches.helm_releases, enqueue::flux_changed);
-    feed(process, context, Some(&ours), |context| &context.caches.kustomizations, enqueue::flux_changed);
+    feed(process, context, None, |context| &context.caches.releases, enqueue::on_release_event);
+    feed(process, context, None, |context| &context.caches.addons, enqueue::on_addon_event);
+    feed(process, context, None, |context| &context.caches.git_repositories, enqueue::on_repository_event);
+    feed(process, context, Some(&ours), |context| &context.caches.helm_charts, enqueue::on_source_event);
+    feed(process, context, Some(&ours), |context| &context.caches.helm_releases, enqueue::on_flux_event);
+    feed(process, context, Some(&ours), |context| &context.caches.kustomizations, enqueue::on_flux_event);
     watch_stacks(process, context);
     watch_clusters(process, context);
     watch_namespaces(process, context);
@@ -142,7 +142,7 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
     let context = context.clone();
     process.tasks.spawn("changes of objects that Clusters refer to", async move {
         while let Some((namespace, object)) = changes.next().await {
-            related_changed(&context, &namespace, &object);
+            on_related_event(&context, &namespace, &object);
         }
     });
 }
@@ -197,7 +197,7 @@ fn watch_stacks(process: &Process, context: &Arc<Context>) {
     process.tasks.spawn("watch of ClusterStacks", async move {
         let feed =
             Feed { name: name::<ClusterStack>(&()), cache: &context.caches.stacks, waits: Some(&readiness) };
-        feed.run(watches::well_formed(events), |change| stack_changed(&context, &change)).await;
+        feed.run(watches::well_formed(events), |change| on_stack_event(&context, &change)).await;
     });
 }
 
@@ -217,7 +217,7 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
             cache: &context.caches.clusters,
             waits: Some(&readiness),
         };
-        feed.run(watches::events(api, None), |change| cluster_changed(&context, &change)).await;
+        feed.run(watches::events(api, None), |change| on_cluster_event(&context, &change)).await;
     });
 }
 
@@ -232,7 +232,7 @@ fn watch_namespaces(process: &Process, context: &Arc<Context>) {
     process.tasks.spawn("watch of Namespaces", async move {
         let feed =
             Feed { name: name::<Namespace>(&()), cache: &context.caches.namespaces, waits: Some(&readiness) };
-        feed.run(events, |change| namespace_changed(&context, &change)).await;
+        feed.run(events, |change| on_namespace_event(&context, &change)).await;
     });
 }
 

@@ -11,10 +11,9 @@ use kube::api::PartialObjectMeta;
 use tracing::info;
 
 use super::context::Context;
-use super::git_delivery::clones_changed;
-use super::git_delivery::look_at_branch;
+use super::git_delivery::{enqueue_pass, remove_unused_clones};
 use super::objects::{ClusterObject, cluster_of, handed_over_to, owner_of_applied, provider_reference, term};
-use super::publisher::look_upstream;
+use super::publisher::enqueue_publish;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
@@ -33,7 +32,7 @@ const FLUX_BATCH_DELAY: Duration = Duration::from_millis(100);
 pub fn enqueue_all(context: &Context) {
     context.caches.stacks.all().iter().for_each(|stack| {
         context.triggers.stacks.now(Key::of(&**stack));
-        look_upstream(context, stack);
+        enqueue_publish(context, stack);
     });
     context
         .caches
@@ -71,7 +70,7 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
 }
 
 /// Handles a change of a `ClusterStack`: its releases are planned again.
-pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
+pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = Key::of(&**stack);
     for release in context.caches.releases.find(&term::owned_by("ClusterStack", &key)) {
@@ -79,11 +78,11 @@ pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
     }
     context.triggers.stacks.now(key);
     if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
-        release_kind(context, &provider_reference(template));
+        unwatch_kind(context, &provider_reference(template));
     }
-    look_upstream(context, stack);
-    look_at_branch(context, stack);
-    clones_changed(context, change);
+    enqueue_publish(context, stack);
+    enqueue_pass(context, stack);
+    remove_unused_clones(context, change);
     // Other ClusterStacks of the namespace may offer the same releases.
     for other in context.caches.stacks.all() {
         if other.namespace() == stack.namespace() {
@@ -93,17 +92,17 @@ pub fn stack_changed(context: &Context, change: &Change<ClusterStack>) {
 }
 
 /// Handles a change of a `ClusterStackRelease`, which its `ClusterStack`s count.
-pub fn release_changed(context: &Context, change: &Change<ClusterStackRelease>) {
+pub fn on_release_event(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.releases.now(Key::of(&**release));
     if let Some(object) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
-        release_kind(context, &provider_reference(object));
+        unwatch_kind(context, &provider_reference(object));
     }
-    release_status_changed(context, change);
+    on_release_status(context, change);
 }
 
 /// Handles a change of the status of a `ClusterStackRelease`.
-pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRelease>) {
+pub fn on_release_status(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
     for owner in release.stack_owners() {
@@ -112,14 +111,14 @@ pub fn release_status_changed(context: &Context, change: &Change<ClusterStackRel
 }
 
 /// Handles a change of a `ClusterAddon`.
-pub fn addon_changed(context: &Context, change: &Change<ClusterAddon>) {
+pub fn on_addon_event(context: &Context, change: &Change<ClusterAddon>) {
     let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.clusters.now(cluster_of(addon));
-    addon_status_changed(context, change);
+    on_addon_status(context, change);
 }
 
 /// Handles a change of the status of a `ClusterAddon`: enqueues the `ClusterStack` if its counts change.
-pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
+pub fn on_addon_status(context: &Context, change: &Change<ClusterAddon>) {
     let sum = |addon: Option<&ClusterAddon>| {
         let addon = addon?;
         let conditions = &addon.status.as_ref()?.conditions;
@@ -142,33 +141,33 @@ pub fn addon_status_changed(context: &Context, change: &Change<ClusterAddon>) {
     }
     let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
     if let Some(cluster) = context.caches.clusters.get(&cluster_of(addon)) {
-        stacks_of_class(context, &cluster);
+        enqueue_stacks_of_class(context, &cluster);
     }
 }
 
 /// Handles a change of a Cluster.
-pub fn cluster_changed(context: &Context, change: &Change<ClusterObject>) {
+pub fn on_cluster_event(context: &Context, change: &Change<ClusterObject>) {
     let Some(cluster) = change.now.as_ref().or(change.before.as_ref()) else { return };
     context.triggers.clusters.now(Key::of(&**cluster));
-    release_kinds(context, change.before.as_deref());
+    unwatch_kinds(context, change.before.as_deref());
     let use_of = |cluster: &ClusterObject| {
         let cluster = &cluster.cluster;
         (cluster.class(), cluster.deleting(), cluster.paused(), cluster.control_plane_initialized())
     };
     if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {
-        change.before.iter().chain(&change.now).for_each(|cluster| use_changed(context, cluster));
+        change.before.iter().chain(&change.now).for_each(|cluster| on_use_change(context, cluster));
     }
 }
 
 /// Stops watching the kinds that a Cluster referred to if no object refers to them now.
-fn release_kinds(context: &Context, before: Option<&ClusterObject>) {
+fn unwatch_kinds(context: &Context, before: Option<&ClusterObject>) {
     let references =
         before.map(|before| [before.cluster.control_plane_ref(), before.cluster.infrastructure_ref()]);
-    references.into_iter().flatten().flatten().for_each(|reference| release_kind(context, &reference));
+    references.into_iter().flatten().flatten().for_each(|reference| unwatch_kind(context, &reference));
 }
 
 /// Stops watching a kind if no object refers to it now.
-fn release_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectReference) {
+fn unwatch_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectReference) {
     let (caches, term) = (&context.caches, term::refers_to_kind(group, kind));
     if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
         context.related.release(group, kind);
@@ -176,7 +175,7 @@ fn release_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectR
 }
 
 /// Handles a Cluster that began or stopped using its class.
-fn use_changed(context: &Context, cluster: &ClusterObject) {
+fn on_use_change(context: &Context, cluster: &ClusterObject) {
     let release = cluster
         .cluster
         .class()
@@ -184,11 +183,11 @@ fn use_changed(context: &Context, cluster: &ClusterObject) {
     if let Some(release) = release {
         context.triggers.releases.after(release, BATCH_DELAY);
     }
-    stacks_of_class(context, cluster);
+    enqueue_stacks_of_class(context, cluster);
 }
 
 /// Enqueues the `ClusterStack`s that may have the class of a Cluster.
-fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
+fn enqueue_stacks_of_class(context: &Context, cluster: &ClusterObject) {
     let Some(class) = cluster.cluster.class() else { return };
     for stack in context.caches.stacks.all() {
         if stack.namespace().as_deref() == Some(&class.namespace) {
@@ -199,7 +198,7 @@ fn stacks_of_class(context: &Context, cluster: &ClusterObject) {
 
 /// Handles a change of a Namespace: if it is being deleted, enqueues its Clusters, whose Flux objects are suspended before
 /// Kubernetes deletes them.
-pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
+pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
     let Some(namespace) = &change.now else { return };
     if namespace.metadata.deletion_timestamp.is_none() {
         return;
@@ -223,7 +222,7 @@ pub fn namespace_changed(context: &Context, change: &Change<PartialObjectMeta<Na
 }
 
 /// Handles a change of an object that Clusters of its namespace refer to, or of a release's provider object.
-pub fn related_changed(context: &Context, namespace: &str, object: &ObjectReference) {
+pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectReference) {
     let term = term::refers_to(namespace, object);
     for cluster in context.caches.clusters.find(&term) {
         context.triggers.clusters.now(Key::of(&*cluster));
@@ -239,20 +238,20 @@ pub fn related_changed(context: &Context, namespace: &str, object: &ObjectRefere
 }
 
 /// Handles a change of a Flux object that belongs to a Cluster or a release.
-pub fn flux_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
+pub fn on_flux_event<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = object.namespace().unwrap_or_default();
     for owner in object.owner_references() {
-        flux_changed_of(context, &owner.kind, Key::new(&namespace, &owner.name));
+        on_flux_event_of(context, &owner.kind, Key::new(&namespace, &owner.name));
     }
     if let Some((kind, owner)) = owner_of_applied(&object.object) {
-        flux_changed_of(context, kind, owner);
+        on_flux_event_of(context, kind, owner);
     }
 }
 
 /// Handles a change of a Flux object that belongs to this object of the operator.
-fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
+fn on_flux_event_of(context: &Context, kind: &str, owner: Key) {
     match kind {
         "ClusterAddon" => {
             if let Some(addon) = context.caches.addons.get(&owner) {
@@ -265,11 +264,11 @@ fn flux_changed_of(context: &Context, kind: &str, owner: Key) {
 }
 
 /// Handles a change of a `GitRepository` or `HelmChart`, which has no owner if its release is in another namespace.
-pub fn source_changed<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
+pub fn on_source_event<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
     if !object.owner_references().is_empty() {
-        return flux_changed(context, change);
+        return on_flux_event(context, change);
     }
     let namespace = object.namespace().unwrap_or_default();
     for stack in context.caches.stacks.all() {
@@ -283,7 +282,7 @@ pub fn source_changed<Status: ObservedKind>(context: &Context, change: &Change<O
 }
 
 /// Handles a change of a `GitRepository`: enqueues the `ClusterStack`s that follow it.
-pub fn repository_changed(context: &Context, change: &Change<GitRepository>) {
+pub fn on_repository_event(context: &Context, change: &Change<GitRepository>) {
     let Some(repository) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = (repository.namespace().unwrap_or_default(), repository.name_any());
     for stack in context.caches.stacks.all() {
@@ -291,5 +290,5 @@ pub fn repository_changed(context: &Context, change: &Change<GitRepository>) {
             context.triggers.stacks.now(Key::of(&*stack));
         }
     }
-    source_changed(context, change);
+    on_source_event(context, change);
 }

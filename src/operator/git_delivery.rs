@@ -57,7 +57,7 @@ fn unused(before: &ClusterStack, in_use: &[Arc<ClusterStack>]) -> BTreeSet<Strin
 }
 
 /// Handles a change of a `ClusterStack`: removes the clones that are unused now.
-pub fn clones_changed(context: &Context, change: &CacheChange<ClusterStack>) {
+pub fn remove_unused_clones(context: &Context, change: &CacheChange<ClusterStack>) {
     let Some(before) = &change.before else { return };
     for name in unused(before, &context.caches.stacks.all()) {
         context.git.remove(&name);
@@ -75,7 +75,7 @@ pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, reques
 
 /// Enqueues a pass for the branch that a `ClusterStack` is or was committed to, even while it waits after a failure: the
 /// change may have fixed the cause.
-pub fn look_at_branch(context: &Context, stack: &ClusterStack) {
+pub fn enqueue_pass(context: &Context, stack: &ClusterStack) {
     let key = Key::of(stack);
     if stack.spec.delivery.git().is_some() || context.git.progress(&key).is_some() {
         context.triggers.commits.after(key, BATCH_DELAY);

@@ -202,7 +202,7 @@ fn hold(reason: Reason, message: String) -> Hold {
 }
 
 /// Enqueues the publication of a `ClusterStack` if it has or had an upstream source.
-pub fn look_upstream(context: &Context, stack: &ClusterStack) {
+pub fn enqueue_publish(context: &Context, stack: &ClusterStack) {
     if stack.upstream().is_some() || context.publisher.report(&Key::of(stack)).is_some() {
         context.triggers.of(Queue::Publish).now(Key::of(stack));
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tracing::info;
 
 use super::context::Context;
-use super::enqueue::{addon_status_changed, release_status_changed};
+use super::enqueue::{on_addon_status, on_release_status};
 use super::events;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
@@ -62,7 +62,7 @@ impl Reported for ClusterStackRelease {
     }
 
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
-        release_status_changed(context, change);
+        on_release_status(context, change);
     }
 }
 
@@ -82,7 +82,7 @@ impl Reported for ClusterAddon {
     }
 
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
-        addon_status_changed(context, change);
+        on_addon_status(context, change);
     }
 }
 

@@ -109,15 +109,15 @@ impl Operator {
     pub(crate) fn deliver(&mut self, kind: usize, event: Event<Value>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
         match KINDS[kind].kind {
-            "Namespace" => feed(context, &caches.namespaces, event, enqueue::namespace_changed),
-            "ClusterStack" => feed(context, &caches.stacks, event, enqueue::stack_changed),
-            "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::release_changed),
-            "ClusterAddon" => feed(context, &caches.addons, event, enqueue::addon_changed),
-            "Cluster" => feed(context, &caches.clusters, event, enqueue::cluster_changed),
-            "GitRepository" => feed(context, &caches.git_repositories, event, enqueue::repository_changed),
-            "HelmChart" => feed(context, &caches.helm_charts, event, enqueue::source_changed),
-            "HelmRelease" => feed(context, &caches.helm_releases, event, enqueue::flux_changed),
-            "Kustomization" => feed(context, &caches.kustomizations, event, enqueue::flux_changed),
+            "Namespace" => feed(context, &caches.namespaces, event, enqueue::on_namespace_event),
+            "ClusterStack" => feed(context, &caches.stacks, event, enqueue::on_stack_event),
+            "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::on_release_event),
+            "ClusterAddon" => feed(context, &caches.addons, event, enqueue::on_addon_event),
+            "Cluster" => feed(context, &caches.clusters, event, enqueue::on_cluster_event),
+            "GitRepository" => feed(context, &caches.git_repositories, event, enqueue::on_repository_event),
+            "HelmChart" => feed(context, &caches.helm_charts, event, enqueue::on_source_event),
+            "HelmRelease" => feed(context, &caches.helm_releases, event, enqueue::on_flux_event),
+            "Kustomization" => feed(context, &caches.kustomizations, event, enqueue::on_flux_event),
             _ => {}
         }
         self.gather(now);
@@ -236,14 +236,14 @@ fn late(context: &Context) -> Vec<Box<dyn FnMut(&Context) -> bool>> {
     }
     let caches = &context.caches;
     vec![
-        of(&caches.stacks, enqueue::stack_changed),
-        of(&caches.releases, enqueue::release_changed),
-        of(&caches.addons, enqueue::addon_changed),
-        of(&caches.clusters, enqueue::cluster_changed),
-        of(&caches.namespaces, enqueue::namespace_changed),
-        of(&caches.git_repositories, enqueue::repository_changed),
-        of(&caches.helm_charts, enqueue::source_changed),
-        of(&caches.helm_releases, enqueue::flux_changed),
-        of(&caches.kustomizations, enqueue::flux_changed),
+        of(&caches.stacks, enqueue::on_stack_event),
+        of(&caches.releases, enqueue::on_release_event),
+        of(&caches.addons, enqueue::on_addon_event),
+        of(&caches.clusters, enqueue::on_cluster_event),
+        of(&caches.namespaces, enqueue::on_namespace_event),
+        of(&caches.git_repositories, enqueue::on_repository_event),
+        of(&caches.helm_charts, enqueue::on_source_event),
+        of(&caches.helm_releases, enqueue::on_flux_event),
+        of(&caches.kustomizations, enqueue::on_flux_event),
     ]
 }

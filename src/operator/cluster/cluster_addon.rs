@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::Context;
-use super::super::enqueue::addon_status_changed;
+use super::super::enqueue::on_addon_status;
 use super::super::objects::{ClusterObject, addon_key};
 use crate::addons::{desired_addon, is_as_desired};
 use crate::api::ClusterAddon;
@@ -28,6 +28,6 @@ pub(super) async fn ensure(
     let addon = context.api.apply(&key, &desired_addon(&cluster.cluster), before.as_deref()).await?;
     let addon = context.caches.addons.written(addon);
     // A ClusterAddon that was missing in a list already has a status, and no watch reports the result of a write.
-    addon_status_changed(context, &Change { before: found, now: Some(addon.clone()) });
+    on_addon_status(context, &Change { before: found, now: Some(addon.clone()) });
     Ok(addon)
 }

@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::context::Context;
-use super::super::enqueue::release_status_changed;
+use super::super::enqueue::on_release_status;
 use super::super::git_delivery::pending_commits::Unit;
 use super::super::git_delivery::remove_from_git_for;
 use super::super::{annotations, events, finalizer, ownership};
@@ -129,7 +129,7 @@ pub(super) async fn prune(
     };
     finalizer::remove(context, &context.caches.releases, release).await?;
     let before = Some(Arc::new(release.clone()));
-    release_status_changed(context, &Change { before, now: None });
+    on_release_status(context, &Change { before, now: None });
     info!("{done}");
     Ok(Next::Await)
 }
