@@ -299,7 +299,7 @@ impl Context {
         }
         drop(resolutions);
         if is_changed {
-            for cluster in self.caches.clusters.find(&super::objects::term::class(&release.namespace, class))
+            for cluster in self.caches.clusters.by_index(&super::objects::index::class(&release.namespace, class))
             {
                 self.triggers.clusters.now(Key::of(&*cluster));
             }
@@ -360,8 +360,8 @@ impl Context {
         let (before, now) = (before.unwrap_or_default(), found.unwrap_or_default());
         let changed = before.keys().chain(now.keys()).filter(|name| before.get(*name) != now.get(*name));
         for release in changed {
-            let class = super::objects::term::class(&stack.namespace, &release.class_name());
-            for cluster in self.caches.clusters.find(&class) {
+            let class = super::objects::index::class(&stack.namespace, &release.class_name());
+            for cluster in self.caches.clusters.by_index(&class) {
                 self.triggers.clusters.now(Key::of(&*cluster));
             }
         }

@@ -12,7 +12,7 @@ use tracing::info;
 
 use super::context::Context;
 use super::git_delivery::{enqueue_pass, remove_unused_clones};
-use super::objects::{ClusterObject, cluster_of, handed_over_to, owner_of_applied, provider_reference, term};
+use super::objects::{ClusterObject, cluster_of, handed_over_to, index, owner_of_applied, provider_reference};
 use super::publisher::enqueue_publish;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -60,10 +60,10 @@ pub fn enqueue_all(context: &Context) {
 /// Enqueues everything of a `ClusterStack`, because earlier results are unknown.
 pub fn enqueue_all_of(context: &Context, stack: &Key) {
     context.triggers.stacks.now(stack.clone());
-    for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
         let key = Key::of(&*release);
         let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
-        let clusters = class.map(|class| context.caches.clusters.find(&term::class(&key.namespace, &class)));
+        let clusters = class.map(|class| context.caches.clusters.by_index(&index::class(&key.namespace, &class)));
         clusters.iter().flatten().for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
         context.triggers.releases.now(key);
     }
@@ -73,7 +73,7 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
 pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = Key::of(&**stack);
-    for release in context.caches.releases.find(&term::owned_by("ClusterStack", &key)) {
+    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &key)) {
         context.triggers.releases.now(Key::of(&*release));
     }
     context.triggers.stacks.now(key);
@@ -168,8 +168,11 @@ fn unwatch_kinds(context: &Context, before: Option<&ClusterObject>) {
 
 /// Stops watching a kind if no object refers to it now.
 fn unwatch_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectReference) {
-    let (caches, term) = (&context.caches, term::refers_to_kind(group, kind));
-    if !(caches.clusters.has(&term) || caches.stacks.has(&term) || caches.releases.has(&term)) {
+    let (caches, index_key) = (&context.caches, index::refers_to_kind(group, kind));
+    if !(caches.clusters.has_index_key(&index_key)
+        || caches.stacks.has_index_key(&index_key)
+        || caches.releases.has_index_key(&index_key))
+    {
         context.related.release(group, kind);
     }
 }
@@ -223,15 +226,15 @@ pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<N
 
 /// Handles a change of an object that Clusters of its namespace refer to, or of a release's provider object.
 pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectReference) {
-    let term = term::refers_to(namespace, object);
-    for cluster in context.caches.clusters.find(&term) {
+    let index_key = index::refers_to(namespace, object);
+    for cluster in context.caches.clusters.by_index(&index_key) {
         context.triggers.clusters.now(Key::of(&*cluster));
     }
-    for release in context.caches.releases.find(&term) {
+    for release in context.caches.releases.by_index(&index_key) {
         context.triggers.releases.now(Key::of(&*release));
     }
-    for stack in context.caches.stacks.find(&term) {
-        for release in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+    for stack in context.caches.stacks.by_index(&index_key) {
+        for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack))) {
             context.triggers.releases.now(Key::of(&*release));
         }
     }
@@ -274,7 +277,7 @@ pub fn on_source_event<Status: ObservedKind>(context: &Context, change: &Change<
     for stack in context.caches.stacks.all() {
         let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
         if follows.is_some_and(|(of, _)| of == namespace) {
-            for release in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(&*stack))) {
+            for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack))) {
                 context.triggers.releases.now(Key::of(&*release));
             }
         }

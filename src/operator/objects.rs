@@ -1,4 +1,4 @@
-//! The cached kinds, and the terms that index them.
+//! The cached kinds, and the keys that index them.
 
 use std::borrow::Cow;
 
@@ -108,8 +108,8 @@ macro_rules! dynamic_resource {
 }
 dynamic_resource!(ClusterObject, RelatedObject);
 
-/// Terms that index objects in caches.
-pub mod term {
+/// Keys that index objects in caches.
+pub mod index {
     use std::collections::BTreeSet;
 
     use super::{ClusterStackSpec, Key, ObjectReference, ReleaseName};
@@ -177,18 +177,18 @@ pub mod term {
 }
 
 impl Cached for ClusterObject {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         let namespace = self.cluster.namespace().as_str();
         let class = self.cluster.class();
         let release = class.as_ref().and_then(|class| Some((class.namespace.clone(), class.release()?)));
         let lines: Vec<String> =
-            release.iter().flat_map(|(namespace, release)| term::lines_of(namespace, release)).collect();
-        let class = class.map(|class| term::class(&class.namespace, &class.name));
+            release.iter().flat_map(|(namespace, release)| index::lines_of(namespace, release)).collect();
+        let class = class.map(|class| index::class(&class.namespace, &class.name));
         let references = [self.cluster.control_plane_ref(), self.cluster.infrastructure_ref()];
-        let terms = |object: ObjectReference| {
-            [term::refers_to(namespace, &object), term::refers_to_kind(&object.group, &object.kind)]
+        let index_keys = |object: ObjectReference| {
+            [index::refers_to(namespace, &object), index::refers_to_kind(&object.group, &object.kind)]
         };
-        let references = references.into_iter().flatten().flat_map(terms);
+        let references = references.into_iter().flatten().flat_map(index_keys);
         class.into_iter().chain(lines).chain(references).collect()
     }
 }
@@ -198,42 +198,42 @@ impl Cached for RelatedObject {}
 impl Cached for PartialObjectMeta<Namespace> {}
 
 impl Cached for ClusterStack {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         let template = self.spec.provider_ref.as_ref();
         template.into_iter().flat_map(|template| provider_object(self, template)).collect()
     }
 }
 
 impl Cached for ClusterStackRelease {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         let object = self.spec.provider_ref.as_ref();
         let object = object.into_iter().flat_map(|object| provider_object(self, object));
         owners(self).into_iter().chain(object).collect()
     }
 }
 
-/// Returns the terms of the provider's object or template that an object refers to, and of its kind.
+/// Returns the index keys of the provider's object or template that an object refers to, and of its kind.
 fn provider_object(of: &impl Resource, reference: &Reference) -> [String; 2] {
     let namespace = reference.namespace.as_ref().or(of.meta().namespace.as_ref());
     let object = provider_reference(reference);
     let namespace = namespace.map(String::as_str).unwrap_or_default();
-    [term::refers_to(namespace, &object), term::refers_to_kind(&object.group, &object.kind)]
+    [index::refers_to(namespace, &object), index::refers_to_kind(&object.group, &object.kind)]
 }
 
 impl Cached for ClusterAddon {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         let progress = self.status.iter().filter_map(|status| status.release.as_ref());
         let releases = progress.flat_map(ReleaseProgress::releases);
-        let releases = releases.map(|(namespace, release)| term::remembers(namespace, release));
+        let releases = releases.map(|(namespace, release)| index::remembers(namespace, release));
         owners(self).into_iter().chain(releases).collect()
     }
 }
 
 impl<Status: ObservedKind> Cached for Observed<Status> {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         let by_label = owner_of_applied(&self.object).or_else(|| stripped_owner(Status::KIND, &self.object));
-        let by_label = by_label.map(|(kind, key)| term::owned_by(kind, &key));
-        let handed_over = handed_over_to(&self.object).map(|cluster| term::handed_over(&cluster));
+        let by_label = by_label.map(|(kind, key)| index::owned_by(kind, &key));
+        let handed_over = handed_over_to(&self.object).map(|cluster| index::handed_over(&cluster));
         let manifests =
             (Status::KIND == KustomizationStatus::KIND).then(|| manifests(&self.object)).flatten();
         owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
@@ -253,14 +253,14 @@ pub fn provider_reference(reference: &Reference) -> ObjectReference {
 
 fn manifests(object: &ObjectMeta) -> Option<String> {
     let addon = object.labels.as_ref()?.get(labels::ADDON)?;
-    Some(term::manifests(addon, object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?))
+    Some(index::manifests(addon, object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?))
 }
 
-/// Returns the terms of the owners of an object, which are in its namespace.
+/// Returns the index keys of the owners of an object, which are in its namespace.
 fn owners(object: &impl Resource) -> Vec<String> {
     let namespace = object.meta().namespace.as_deref().unwrap_or_default();
     let owners = object.meta().owner_references.iter().flatten();
-    owners.map(|owner| term::owned_by(&owner.kind, &Key::new(namespace, &owner.name))).collect()
+    owners.map(|owner| index::owned_by(&owner.kind, &Key::new(namespace, &owner.name))).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use tracing::debug;
 
 use super::context::{Context, Resolution, ResolvedRelease};
 use super::metrics::Queue;
-use super::objects::term;
+use super::objects::index;
 use super::reconcile::ReconcileError;
 use super::{retry, status};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
@@ -284,7 +284,7 @@ async fn prune(context: &Context, facts: &Facts, course: &ReleaseCourse) -> Resu
     match course {
         ReleaseCourse::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
         ReleaseCourse::Deliver(mode) if mode.writes() => {
-            retry::retry(context, &term::owned_by("ClusterStackRelease", &facts.key)).await
+            retry::retry(context, &index::owned_by("ClusterStackRelease", &facts.key)).await
         }
         ReleaseCourse::ReportUnavailable { retry: true } => Ok(Next::Retry),
         _ => Ok(Next::Await),

@@ -10,11 +10,11 @@ use crate::rollup::retry_at;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::queue::{self, Next};
 
-/// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index term
+/// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index key
 /// of the `HelmRelease`s.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
     let (now, mut next) = (context.clock.now(), None);
-    for release in context.caches.helm_releases.find(owned) {
+    for release in context.caches.helm_releases.by_index(owned) {
         match retry_at(&release) {
             Some(due) if due <= now => {
                 let (cache, wanted) = (&context.caches.helm_releases, now.to_string());

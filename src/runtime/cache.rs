@@ -30,10 +30,10 @@ use own::Own;
 use writing::Withheld;
 pub use writing::Writing;
 
-/// A cached object, and the terms that index it.
+/// A cached object, and the keys that index it.
 pub trait Cached: Resource + Send + Sync + 'static {
-    /// The index terms of the object, such as its owner's key: see [`Cache::find`].
-    fn terms(&self) -> Vec<String> {
+    /// The index keys of the object, such as its owner's key: see [`Cache::by_index`].
+    fn index_keys(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -58,7 +58,7 @@ pub struct Cache<K> {
 #[derive(Debug)]
 struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
-    by_term: BTreeMap<String, BTreeSet<Key>>,
+    by_index: BTreeMap<String, BTreeSet<Key>>,
     deleted: Deleted,
     /// The operator's writes that the watch has not reported yet.
     own: Own,
@@ -76,7 +76,7 @@ impl<K> Default for Cache<K> {
         let (sender, receiver) = unbounded();
         let objects = Objects {
             by_key: BTreeMap::new(),
-            by_term: BTreeMap::new(),
+            by_index: BTreeMap::new(),
             deleted: Deleted::default(),
             own: Own::default(),
             writing: BTreeMap::new(),
@@ -101,18 +101,18 @@ impl<K: Cached> Cache<K> {
         self.read().by_key.values().cloned().collect()
     }
 
-    /// The objects with this [index term](Cached::terms), in the order of their keys.
+    /// The objects with this [index key](Cached::index_keys), in the order of their keys.
     #[must_use]
-    pub fn find(&self, term: &str) -> Vec<Arc<K>> {
+    pub fn by_index(&self, index_key: &str) -> Vec<Arc<K>> {
         let objects = self.read();
-        let keys = objects.by_term.get(term).into_iter().flatten();
+        let keys = objects.by_index.get(index_key).into_iter().flatten();
         keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
     }
 
-    /// Whether any object has this index term.
+    /// Whether any object has this index key.
     #[must_use]
-    pub fn has(&self, term: &str) -> bool {
-        self.read().by_term.contains_key(term)
+    pub fn has_index_key(&self, index_key: &str) -> bool {
+        self.read().by_index.contains_key(index_key)
     }
 
     /// Whether the first list is complete.
@@ -220,8 +220,8 @@ impl<K: Cached> Objects<K> {
             return None;
         }
         let before = self.remove(&key).and_then(|change| change.before);
-        for term in object.terms() {
-            self.by_term.entry(term).or_default().insert(key.clone());
+        for index_key in object.index_keys() {
+            self.by_index.entry(index_key).or_default().insert(key.clone());
         }
         self.by_key.insert(key, object.clone());
         Some(Change { before, now: Some(object) })
@@ -229,11 +229,11 @@ impl<K: Cached> Objects<K> {
 
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {
         let before = self.by_key.remove(key)?;
-        for term in before.terms() {
-            if let Some(keys) = self.by_term.get_mut(&term) {
+        for index_key in before.index_keys() {
+            if let Some(keys) = self.by_index.get_mut(&index_key) {
                 keys.remove(key);
                 if keys.is_empty() {
-                    self.by_term.remove(&term);
+                    self.by_index.remove(&index_key);
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::super::context::Context;
 use super::super::deliver::{Desired, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
-use super::super::objects::term;
+use super::super::objects::index;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
 use super::recovery;
 use crate::addons::{
@@ -57,7 +57,7 @@ pub(super) async fn act(
     if decision.request_reconcile {
         recovery::request_reconcile(context, addon, facts.snapshot.now).await?;
     }
-    let owned = term::owned_by("ClusterAddon", &Key::of(&**addon));
+    let owned = index::owned_by("ClusterAddon", &Key::of(&**addon));
     let retry = if decision.retry { retry::retry(context, &owned).await? } else { Next::Await };
     Ok(Acted { receipts, failure, retry })
 }

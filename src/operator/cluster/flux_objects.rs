@@ -30,10 +30,10 @@ macro_rules! either {
     };
 }
 
-/// Returns the objects with an index term.
+/// Returns the objects with an index key.
 pub(super) fn by_index(context: &Context, key: &str) -> Vec<FluxObject> {
-    let releases = context.caches.helm_releases.find(key).into_iter().map(FluxObject::HelmRelease);
-    let kustomizations = context.caches.kustomizations.find(key).into_iter().map(FluxObject::Kustomization);
+    let releases = context.caches.helm_releases.by_index(key).into_iter().map(FluxObject::HelmRelease);
+    let kustomizations = context.caches.kustomizations.by_index(key).into_iter().map(FluxObject::Kustomization);
     releases.chain(kustomizations).collect()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Resolution, ResolvedRelease};
-use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, term};
+use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
 use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
@@ -94,9 +94,9 @@ impl Gathered {
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_orphaned(context, release));
         let resolution = release.as_ref().and_then(|release| context.resolution(release));
-        let rest = term::handed_over(key);
-        let has_rest = !context.caches.helm_releases.find(&rest).is_empty()
-            || !context.caches.kustomizations.find(&rest).is_empty();
+        let rest = index::handed_over(key);
+        let has_rest = !context.caches.helm_releases.by_index(&rest).is_empty()
+            || !context.caches.kustomizations.by_index(&rest).is_empty();
         let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
         let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
@@ -183,8 +183,8 @@ impl Gathered {
 /// Returns the Clusters of a release whose addons are still to be orphaned.
 pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
     let of_class = users::of(context, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
-    let remembers = term::remembers(Some(namespace), &release.to_string());
-    let remember = context.caches.addons.find(&remembers).into_iter().map(|addon| cluster_of(&addon));
+    let remembers = index::remembers(Some(namespace), &release.to_string());
+    let remember = context.caches.addons.by_index(&remembers).into_iter().map(|addon| cluster_of(&addon));
     let is_left = |key: &Key| {
         Gathered::of(context, key).action(context.is_terminating(&key.namespace)) == ClusterAction::Orphan
     };
@@ -257,7 +257,7 @@ async fn other_repository(
 /// Takes the snapshot of the addons of a Cluster.
 fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) -> Snapshot {
     let key = Key::of(&*addon);
-    let mut objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &key));
+    let mut objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key));
     let reported = addon.status.iter().flat_map(|status| &status.addons);
     let reported = reported.filter_map(|of| of.object.as_ref());
     let reported = reported.map(|object| (object.kind.as_str(), object.name.as_str()));

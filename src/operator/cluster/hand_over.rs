@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::metrics::Queue;
-use super::super::objects::{ClusterObject, term};
+use super::super::objects::{ClusterObject, index};
 use super::super::reconcile::ReconcileError;
 use super::super::{finalizer, ownership};
 use super::gather::Gathered;
@@ -80,7 +80,7 @@ pub(super) async fn take_over(
     addon: &ClusterAddon,
 ) -> Result<(), RequestError> {
     let owner = ownership::owner(addon);
-    for object in flux_objects::by_index(context, &term::handed_over(key)) {
+    for object in flux_objects::by_index(context, &index::handed_over(key)) {
         flux_objects::patch(context, &object, adoption(&object, &owner)).await?;
         let (kind, object) = (object.kind(), flux_objects::key(&object));
         info!(kind, %object, "taken over from an earlier ClusterAddon");
@@ -99,7 +99,7 @@ async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) ->
 
 /// Removes a `ClusterAddon` from the owners of all objects. Returns whether the API server confirms that it owns none.
 async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> Result<bool, RequestError> {
-    let owned = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    let owned = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     for object in &owned {
         disown(context, object, addon, heir).await?;
     }

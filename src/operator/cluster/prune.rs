@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::super::budget::{Reservation, Reserved};
 use super::super::context::{Context, Resolution};
 use super::super::events;
-use super::super::objects::{ClusterObject, addon_key, committing_stack, term};
+use super::super::objects::{ClusterObject, addon_key, committing_stack, index};
 use super::super::release::users;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
@@ -45,7 +45,7 @@ pub(super) fn is_pending(
     if addon.spec.suspend || resolved.suspended || is_theirs {
         return false;
     }
-    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
     let (release, without_file) = (kinds(&resolved.release), BTreeSet::new());
     let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
@@ -103,13 +103,13 @@ async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> 
 /// Returns the recorded and reserved deletions in the clusters of a `ClusterStack`, and the total number of their objects.
 fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
     let (mut spent, mut total) = (Vec::new(), 0);
-    for release in context.caches.releases.find(&term::owned_by("ClusterStack", stack)) {
+    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
         let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
         for cluster in users::of(context, &stack.namespace, &name) {
             let key = addon_key(&Key::of(&*cluster));
-            let owned = term::owned_by("ClusterAddon", &key);
-            total += context.caches.helm_releases.find(&owned).len()
-                + context.caches.kustomizations.find(&owned).len();
+            let owned = index::owned_by("ClusterAddon", &key);
+            total += context.caches.helm_releases.by_index(&owned).len()
+                + context.caches.kustomizations.by_index(&owned).len();
             let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
             let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
             spent.extend(known(said, reserved.get(&key)).cloned());

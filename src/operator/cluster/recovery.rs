@@ -6,7 +6,7 @@ use tracing::info;
 
 use super::super::context::Context;
 use super::super::events;
-use super::super::objects::term;
+use super::super::objects::index;
 use super::flux_objects;
 use crate::api::{ClusterAddon, Reason};
 use crate::runtime::api_server::RequestError;
@@ -19,7 +19,7 @@ pub(super) async fn request_reconcile(
     now: Timestamp,
 ) -> Result<(), RequestError> {
     let now = now.to_string();
-    let owned = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    let owned = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     let owned: Vec<_> = owned.iter().filter(|object| !object.metadata().terminating).collect();
     try_join_all(owned.iter().map(|object| flux_objects::request_reconcile(context, object, &now))).await?;
     let count = owned.len();

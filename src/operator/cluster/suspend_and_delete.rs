@@ -20,7 +20,7 @@ use super::super::context::Context;
 use super::super::git_delivery::commit;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
-use super::super::objects::{ClusterObject, committing_stack, term};
+use super::super::objects::{ClusterObject, committing_stack, index};
 use super::super::reconcile::ReconcileError;
 use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
@@ -64,7 +64,7 @@ pub(super) async fn suspend_and_delete(
         return Ok(Next::Await);
     }
     // Read the objects after the requests above: Flux or a user may have written an object in between.
-    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(&**addon)));
+    let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(&**addon)));
     let objects = match &repository_of(context, addon) {
         None => objects,
         Some(repository) => {
@@ -138,7 +138,7 @@ async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, R
     if !is_confirmed {
         return Ok(Next::After(REQUEUE_AFTER));
     }
-    let objects = flux_objects::by_index(context, &term::handed_over(key));
+    let objects = flux_objects::by_index(context, &index::handed_over(key));
     let count = delete_all(context, &objects).await?;
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     Ok(Next::Await)
@@ -176,7 +176,7 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
 
 /// Returns the hold while Flux still has to delete the objects of a `ClusterAddon` before the next one is created.
 async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
-    let objects = flux_objects::by_index(context, &term::owned_by("ClusterAddon", &Key::of(addon)));
+    let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(object.object())).collect();
     let mut appliers = BTreeMap::new();
     for key in keys {

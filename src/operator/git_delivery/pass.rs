@@ -8,7 +8,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::enqueue_all_of;
-use super::super::objects::term;
+use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
 use super::job::{Done, Job, JobError};
@@ -207,12 +207,12 @@ fn next(progress: &Progress) -> Next {
 /// applied objects, each with the last revision that it applied.
 async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations, RequestError> {
     let caches = &context.caches;
-    let owners = caches.releases.find(&term::owned_by("ClusterStack", stack)).into_iter();
-    let owners = owners.map(|release| term::owned_by("ClusterStackRelease", &Key::of(&*release)));
+    let owners = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
+    let owners = owners.map(|release| index::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not exist yet.
     let keys = owners.flat_map(|owner| {
-        let sources = caches.git_repositories.find(&owner).into_iter().map(|found| applier_of(&found.object));
-        let classes = caches.helm_releases.find(&owner).into_iter().map(|found| applier_of(&found.object));
+        let sources = caches.git_repositories.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
+        let classes = caches.helm_releases.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
         sources.chain(classes).flatten().collect::<Vec<_>>()
     });
     let mut kustomizations = Kustomizations::new();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::context::{Context, Resolution};
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::objects::term;
+use super::super::objects::index;
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
@@ -212,7 +212,7 @@ fn pinned(
     entry: CatalogEntry,
     name: &ReleaseName,
 ) -> Catalog {
-    for other in context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(owner))) {
+    for other in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(owner))) {
         let pin: Option<&PinnedSource> = other.spec.source.as_ref();
         let named = other.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
         let (Some(pin), Some(named)) = (pin, named) else { continue };
@@ -232,8 +232,8 @@ fn existing(context: &Context, release: &Release) -> Existing {
     context.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
     context.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
     for addon in release.addons.iter().filter(|addon| !addon.is_chart()) {
-        let term = term::manifests(addon.name.as_str(), &addon.digest.to_string());
-        context.caches.kustomizations.find(&term).iter().for_each(|object| existing.insert_manifests(object));
+        let index_key = index::manifests(addon.name.as_str(), &addon.digest.to_string());
+        context.caches.kustomizations.by_index(&index_key).iter().for_each(|object| existing.insert_manifests(object));
     }
     existing
 }

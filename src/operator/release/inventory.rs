@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::Context;
-use super::super::objects::term;
+use super::super::objects::index;
 use super::super::ownership;
 use crate::api::ClusterStackRelease;
 use crate::inputs::line::Line;
@@ -20,12 +20,12 @@ pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: 
     let caches = &context.caches;
     let mut others = caches.releases.all();
     others.retain(|other| other.uid() != release.uid());
-    let index = term::owned_by("ClusterStackRelease", &Key::of(release));
+    let index_key = index::owned_by("ClusterStackRelease", &Key::of(release));
     let owned = Inventory {
-        helm_releases: owned(&caches.helm_releases, &index),
-        kustomizations: owned(&caches.kustomizations, &index),
-        helm_charts: owned(&caches.helm_charts, &index),
-        git_repositories: owned(&caches.git_repositories, &index),
+        helm_releases: owned(&caches.helm_releases, &index_key),
+        kustomizations: owned(&caches.kustomizations, &index_key),
+        helm_charts: owned(&caches.helm_charts, &index_key),
+        git_repositories: owned(&caches.git_repositories, &index_key),
         namespaces: BTreeSet::new(),
     };
     subscription::inventory(InventoryFacts {
@@ -41,7 +41,7 @@ pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: 
 }
 
 fn owned<K: Cached>(cache: &Cache<K>, owner: &str) -> BTreeSet<Key> {
-    cache.find(owner).iter().map(|object| Key::of(&**object)).collect()
+    cache.by_index(owner).iter().map(|object| Key::of(&**object)).collect()
 }
 
 /// Returns the line of the `ClusterStack` that owns the release, or that of the release's name if the `ClusterStack` does

@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 
 use super::super::context::Context;
 use super::super::objects::addon_key;
-use super::super::objects::{ClusterObject, term};
+use super::super::objects::{ClusterObject, index};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
@@ -19,7 +19,7 @@ pub(in super::super) fn of(
     namespace: &str,
     release: &ReleaseName,
 ) -> Vec<Arc<ClusterObject>> {
-    context.caches.clusters.find(&term::class(namespace, &release.class_name()))
+    context.caches.clusters.by_index(&index::class(namespace, &release.class_name()))
 }
 
 /// Whether a `ClusterAddon` reports that its cluster has or will have a release. A Cluster that moved to another release
@@ -31,7 +31,7 @@ pub(in super::super) fn is_remembered(
     release: &ReleaseName,
 ) -> bool {
     let release = release.to_string();
-    let has = |namespace| !addons.find(&term::remembers(namespace, &release)).is_empty();
+    let has = |namespace| !addons.by_index(&index::remembers(namespace, &release)).is_empty();
     has(Some(namespace)) || has(None)
 }
 

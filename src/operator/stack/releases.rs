@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::Context;
-use super::super::objects::{ClusterObject, term};
+use super::super::objects::{ClusterObject, index};
 use super::super::release::users;
 use super::source::Source;
 use crate::api::{ClusterStack, ClusterStackRelease};
@@ -35,7 +35,7 @@ pub(super) fn owned(
     context: &Context,
     stack: &ClusterStack,
 ) -> BTreeMap<ReleaseName, Arc<ClusterStackRelease>> {
-    let found = context.caches.releases.find(&term::owned_by("ClusterStack", &Key::of(stack)));
+    let found = context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(stack)));
     let ours = found.into_iter().filter(|release| release.is_owned_by(stack));
     // The operator did not write an object without the name of a release, and ignores it.
     ours.filter_map(|release| Some((release.name_any().parse().ok()?, release))).collect()
@@ -84,7 +84,7 @@ fn of_line(
     namespace: &str,
 ) -> BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> {
     let mut clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> = BTreeMap::new();
-    for cluster in context.caches.clusters.find(&term::line(namespace, &stack.spec)) {
+    for cluster in context.caches.clusters.by_index(&index::line(namespace, &stack.spec)) {
         if let Some(release) = cluster.cluster.class().and_then(|class| class.release()) {
             clusters.entry(release).or_default().push(cluster);
         }

@@ -11,7 +11,7 @@ use super::super::deliver::{Desired, applied, deliver};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::metrics::Queue;
-use super::super::objects::term;
+use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::super::{git_delivery, ownership, request};
 use crate::api::cluster_stack::FollowedSource;
@@ -254,7 +254,7 @@ pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result
 /// Returns the `GitRepository`s that were made for a `ClusterStack`, including that of an earlier source.
 pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
     let uid = stack.metadata.uid.as_ref();
-    let found = context.caches.git_repositories.find(&term::owned_by("ClusterStack", &Key::of(stack)));
+    let found = context.caches.git_repositories.by_index(&index::owned_by("ClusterStack", &Key::of(stack)));
     let is_its = |found: &Arc<GitRepository>| {
         found.object.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == uid)
     };

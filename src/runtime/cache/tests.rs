@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 impl Cached for ConfigMap {
-    fn terms(&self) -> Vec<String> {
+    fn index_keys(&self) -> Vec<String> {
         self.labels().values().cloned().collect()
     }
 }
@@ -90,7 +90,7 @@ fn late_write_answer_does_not_restore_deleted_object() {
     assert_eq!(cache.take(Event::Delete(object("a", "3", "x"))).len(), 1);
     // The answer to a write that preceded the deletion.
     cache.written(object("a", "2", "x"));
-    assert!(cache.all().is_empty() && cache.find("x").is_empty());
+    assert!(cache.all().is_empty() && cache.by_index("x").is_empty());
     list(&cache, &[object("a", "2", "x")]);
     assert_eq!(names(&cache.all()), ["a@2"], "a list says that the watch was wrong");
     cache.take(Event::Apply(object("a", "4", "x")));
@@ -98,14 +98,14 @@ fn late_write_answer_does_not_restore_deleted_object() {
 }
 
 #[test]
-fn terms_follow_the_object() {
+fn index_keys_follow_the_object() {
     let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
-    assert_eq!(names(&cache.find("x")), ["a@1", "b@1"]);
+    assert_eq!(names(&cache.by_index("x")), ["a@1", "b@1"]);
     cache.take(Event::Apply(object("a", "2", "y")));
-    assert_eq!((names(&cache.find("x")), names(&cache.find("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
-    assert!(cache.has("y"));
+    assert_eq!((names(&cache.by_index("x")), names(&cache.by_index("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
+    assert!(cache.has_index_key("y"));
     cache.remove(&Key::new("n", "a"));
-    assert!(cache.find("y").is_empty() && !cache.has("y"));
+    assert!(cache.by_index("y").is_empty() && !cache.has_index_key("y"));
 }
 
 /// Returns the changes that were withheld and are emitted now.
@@ -121,7 +121,7 @@ fn own_write_seen_first_by_watch_is_not_reported() {
     let mut late = cache.late().unwrap();
     let writing = cache.writing(&Key::new("n", "a"));
     assert!(cache.take(Event::Apply(object("a", "2", "y"))).is_empty());
-    assert_eq!(names(&cache.find("y")), ["a@2"], "it is known at once");
+    assert_eq!(names(&cache.by_index("y")), ["a@2"], "it is known at once");
     cache.written(object("a", "2", "y"));
     drop(writing);
     assert!(late_changes(&mut late).is_empty());
