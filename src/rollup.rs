@@ -47,7 +47,7 @@ pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::{helm_release, retry_at};
 pub use self::kustomization::kustomization;
 pub use self::provider::provider_ready;
-pub use self::pulse::{Applier, LEASE_PATIENCE, Pulse, SeenLease};
+pub use self::pulse::{Applier, LEASE_TIMEOUT, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::source::{git_repository, helm_chart};
 pub use self::verdict::{DEADLINE, Expected, Moment, RESPONSE_TIMEOUT, Silence, Verdict};

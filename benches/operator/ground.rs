@@ -19,7 +19,7 @@ use crate::support::{objects, release_files};
 pub(crate) const V1: &str = "openstack-bench-1-34-v1";
 pub(crate) const V2: &str = "openstack-bench-1-34-v2";
 /// Maximum time for any step.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 /// Time without a write after which writing counts as finished.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -133,7 +133,7 @@ impl Ground {
         let begun = Instant::now();
         let (mut last, mut since) = (mark, Instant::now());
         while last == mark || since.elapsed() < QUIET {
-            assert!(begun.elapsed() < PATIENCE, "not quiet after {PATIENCE:?}");
+            assert!(begun.elapsed() < TIMEOUT, "not quiet after {TIMEOUT:?}");
             sleep(Duration::from_millis(50));
             let now = self.mark();
             if now != last {

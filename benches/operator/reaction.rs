@@ -21,7 +21,7 @@ const IDLE: (Duration, f64) = (Duration::from_mins(1), 0.3);
 /// Time between changes: each is followed before the next one is made.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum time for an operator to become ready.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Measures and prints. Whether the bars are kept.
 pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
@@ -81,7 +81,7 @@ fn restart(ground: &Ground, clusters: usize) -> bool {
     let (mark, begun) = (ground.mark(), Instant::now());
     let operator = ground.operator_with(&[]);
     while operator.ready().is_err() || reconciled(&operator) < all {
-        assert!(begun.elapsed() < PATIENCE, "not ready: {:?}, {:?}", operator.ready(), operator.metrics());
+        assert!(begun.elapsed() < TIMEOUT, "not ready: {:?}, {:?}", operator.ready(), operator.metrics());
         sleep(Duration::from_millis(20));
     }
     let ready = begun.elapsed().as_secs_f64();

@@ -31,7 +31,7 @@ use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
 const LEASE: &str = "stackflux-leader-election";
 /// Time for running reconciles to finish. By default Kubernetes kills the process after 30 seconds, and the Lease must be
 /// released before.
-const GRACE: Duration = Duration::from_secs(20);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Everything that the controllers need to run.
 #[derive(Clone)]
@@ -154,8 +154,8 @@ async fn supervise(
         ender.end();
         tokio::select! {
             lost = lost(&mut holding) => return Err(lost.into()),
-            finished = tokio::time::timeout(GRACE, &mut controllers) => if finished.is_err() {
-                warn!("running reconciles did not finish within {GRACE:?} and are abandoned");
+            finished = tokio::time::timeout(SHUTDOWN_TIMEOUT, &mut controllers) => if finished.is_err() {
+                warn!("running reconciles did not finish within {SHUTDOWN_TIMEOUT:?} and are abandoned");
             },
         }
     }

@@ -7,7 +7,7 @@ use crate::error::Class;
 
 use super::cause;
 use super::report::{ConditionStatus, Report, summary};
-use super::verdict::{SEVERAL, Verdict};
+use super::verdict::{REPEATED_ATTEMPTS, Verdict};
 
 /// The readiness for a phase or the reason of a hold. An issue may require action by a user. A state that is in
 /// progress, resolves by itself or cannot be determined is unknown.
@@ -52,7 +52,7 @@ impl Verdict {
             Self::Pending => Reason::Pending,
             Self::Applied => Reason::Applied,
             Self::Drifted { .. } => Reason::Drifted,
-            Self::Retrying { attempt, .. } if *attempt >= SEVERAL => Reason::RepeatedlyFailing,
+            Self::Retrying { attempt, .. } if *attempt >= REPEATED_ATTEMPTS => Reason::RepeatedlyFailing,
             Self::Retrying { .. } => Reason::Retrying,
             Self::Progressing { .. } => Reason::Progressing,
             Self::Fetched => Reason::Fetched,
@@ -98,8 +98,8 @@ impl Verdict {
             Self::Pending => "Flux has not reconciled it yet".to_owned(),
             Self::Drifted { message } => format!("{message}; Flux only reports it (driftDetection: warn)"),
             // The number stops here, so that the message does not change with every attempt.
-            Self::Retrying { attempt, message } if *attempt >= SEVERAL => {
-                format!("{SEVERAL} or more attempts have failed: {message}")
+            Self::Retrying { attempt, message } if *attempt >= REPEATED_ATTEMPTS => {
+                format!("{REPEATED_ATTEMPTS} or more attempts have failed: {message}")
             }
             Self::Retrying { attempt, message } => format!("attempt {attempt} failed: {message}"),
             Self::Applied | Self::Fetched => String::new(),

@@ -15,7 +15,7 @@ use crate::names::ReleaseName;
 use crate::subscription::{ReleaseProblem, Role};
 
 /// Maximum time for a fetch of the stack repository after it is due.
-const FETCH: SignedDuration = SignedDuration::from_mins(1);
+const FETCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(1);
 
 /// The state of one release of a stack.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &st
     let missing = Reason::ReleaseNotFound.as_str();
     let release = summary.iter().find(|release| release.name == name && release.phase == missing)?;
     let since = release.since.as_ref()?.0;
-    since.checked_add(interval).and_then(|due| due.checked_add(FETCH)).ok()
+    since.checked_add(interval).and_then(|due| due.checked_add(FETCH_TIMEOUT)).ok()
 }
 
 /// The time at which `Stalled` may replace `Reconciling` without an event.

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::DriftDetection;
 use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
 
-use super::verdict::{Expected, Moment, SEVERAL, Verdict, doing, said};
+use super::verdict::{Expected, Moment, REPEATED_ATTEMPTS, Verdict, doing, said};
 
 /// Reasons of `Ready=False` that the release does not cause: something else has to happen first.
 const WAITING: [&str; 6] = [
@@ -124,7 +124,7 @@ fn is_rolled_back_unnoticed(object: &HelmRelease) -> bool {
 
 /// Whether several attempts have failed. The other states that Flux shows between two attempts add no information.
 fn has_failed_often(object: &HelmRelease) -> bool {
-    attempts(object) >= SEVERAL && object.current_with("Released", Status::False).is_some()
+    attempts(object) >= REPEATED_ATTEMPTS && object.current_with("Released", Status::False).is_some()
 }
 
 /// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked. Flux's own

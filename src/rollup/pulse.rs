@@ -7,7 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// Maximum age of a controller's last renewal of its Lease.
-pub const LEASE_PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+pub const LEASE_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
 /// The Lease of a controller, as last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Pulse {
     /// status. A Lease left over from an earlier leader election proves nothing while objects change.
     #[must_use]
     pub fn of(lease: Option<SeenLease>, moved: Option<Timestamp>, now: Timestamp) -> Self {
-        let is_over = |since: Timestamp| now.duration_since(since) >= LEASE_PATIENCE;
+        let is_over = |since: Timestamp| now.duration_since(since) >= LEASE_TIMEOUT;
         match lease {
             None => Self::Unknown { moved },
             Some(lease) if is_over(lease.seen) && moved.is_none_or(is_over) => {

@@ -15,7 +15,7 @@ use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
 /// so itself.
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
 /// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster end earlier.
-pub(super) const SEVERAL: i64 = 5;
+pub(super) const REPEATED_ATTEMPTS: i64 = 5;
 /// Maximum time for Flux to answer a change or a request.
 pub const RESPONSE_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 

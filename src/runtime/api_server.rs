@@ -29,7 +29,7 @@ use crate::runtime::metrics::{Metrics, Verb, Written};
 /// Timeout of a request. A reachable API server answers in milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent requests: more requests only wait longer in the API server.
-const IN_FLIGHT: usize = 32;
+const MAX_IN_FLIGHT: usize = 32;
 
 /// A kind of object for requests.
 pub trait Kind: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug {}
@@ -71,7 +71,7 @@ impl ApiServer {
         metrics: Metrics,
         field_manager: &'static str,
     ) -> Self {
-        Self { transport, fence, metrics, field_manager, in_flight: Arc::new(Semaphore::new(IN_FLIGHT)) }
+        Self { transport, fence, metrics, field_manager, in_flight: Arc::new(Semaphore::new(MAX_IN_FLIGHT)) }
     }
 
     /// Whether this process may write now.

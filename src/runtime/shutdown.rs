@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tracing::info;
 
 /// Time for threads to finish at the very end, when their results are no longer needed.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
+const THREADS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether the process shuts down. Copies share the same state.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Shutdown {
 
 /// Ends the threads of a runtime. A thread that a server blocks cannot be stopped, but ends with the process.
 pub fn end_threads(runtime: Runtime) {
-    runtime.shutdown_timeout(LAST_MOMENT);
+    runtime.shutdown_timeout(THREADS_TIMEOUT);
 }
 
 /// Waits for `SIGTERM` or `SIGINT`.

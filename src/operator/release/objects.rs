@@ -41,7 +41,7 @@ type Applied = (Option<SpecDigest>, Option<Verdict>);
 /// The only kind in a release that is not a kind of Flux.
 const NAMESPACE: &str = "Namespace";
 /// Maximum number of attempts to write a source with several owners before the reconcile is retried later.
-const TRIES: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 /// A release to deliver.
 #[derive(Clone, Copy)]
@@ -152,7 +152,7 @@ impl Delivery<'_> {
     ) -> Result<Delivered<Status>, RequestError> {
         let key = Key::new(&planned.id.namespace, &planned.id.name);
         let shared = planned.step == Step::Sources;
-        let mut tries = if shared { TRIES } else { 1 };
+        let mut tries = if shared { MAX_ATTEMPTS } else { 1 };
         loop {
             let owners = self.owners(planned, cache.get(&key).as_deref());
             let desired = Desired { planned, expected, owners: &owners, shared };

@@ -6,7 +6,7 @@ use std::mem;
 use super::Key;
 
 /// Minimum number of deletions to remember: far more than the number of pending answers.
-const ENOUGH: usize = 1024;
+const MIN_REMEMBERED: usize = 1024;
 
 /// The resource versions of the latest deletions.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Deleted {
     /// Remembers that the object with that key was deleted at this version.
     pub(super) fn note(&mut self, key: &Key, version: Option<u128>) {
         let Some(version) = version else { return };
-        if self.latest.len() == ENOUGH {
+        if self.latest.len() == MIN_REMEMBERED {
             self.before = mem::take(&mut self.latest);
         }
         self.latest.insert(key.clone(), version);
@@ -40,10 +40,10 @@ mod tests {
     fn the_latest_are_remembered_and_not_all() {
         let mut deleted = Deleted::default();
         let key = |number: usize| Key::new("n", &number.to_string());
-        (0..5 * ENOUGH).for_each(|number| deleted.note(&key(number), Some(7)));
-        assert!(deleted.is_later(&key(4 * ENOUGH), Some(7)));
-        assert!(!deleted.is_later(&key(4 * ENOUGH), Some(8)), "another one of its name");
+        (0..5 * MIN_REMEMBERED).for_each(|number| deleted.note(&key(number), Some(7)));
+        assert!(deleted.is_later(&key(4 * MIN_REMEMBERED), Some(7)));
+        assert!(!deleted.is_later(&key(4 * MIN_REMEMBERED), Some(8)), "another one of its name");
         assert!(!deleted.is_later(&key(0), Some(7)));
-        assert!(deleted.latest.len() + deleted.before.len() <= 2 * ENOUGH);
+        assert!(deleted.latest.len() + deleted.before.len() <= 2 * MIN_REMEMBERED);
     }
 }
