@@ -116,7 +116,7 @@ pub struct Context {
     pub budgets: Budgets,
     resolutions: RwLock<BTreeMap<Key, Resolution>>,
     not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
-    cluster_kind: OnceLock<ApiResource>,
+    cluster_resource: OnceLock<ApiResource>,
 }
 
 /// The parts of a context that its creator chooses.
@@ -214,7 +214,7 @@ impl Context {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
-        let (caches, cluster_kind) = (Caches::default(), OnceLock::new());
+        let (caches, cluster_resource) = (Caches::default(), OnceLock::new());
         let (resolutions, not_installed) = (RwLock::default(), RwLock::default());
         let (git, publisher) = (GitDelivery::default(), Publisher::default());
         Self {
@@ -233,7 +233,7 @@ impl Context {
             budgets: Budgets::default(),
             resolutions,
             not_installed,
-            cluster_kind,
+            cluster_resource,
         }
     }
 
@@ -272,14 +272,14 @@ impl Context {
 
     /// The resource of Clusters in the version that the API server prefers; `None` before discovery.
     #[must_use]
-    pub fn cluster_kind(&self) -> Option<&ApiResource> {
-        self.cluster_kind.get()
+    pub fn cluster_resource(&self) -> Option<&ApiResource> {
+        self.cluster_resource.get()
     }
 
     /// Records the discovered resource of Clusters.
     pub fn set_cluster_resource(&self, kind: ApiResource) {
         // Discovery runs once.
-        _ = self.cluster_kind.set(kind);
+        _ = self.cluster_resource.set(kind);
     }
 
     /// Returns the result of a release's reconcile; `None` before the first reconcile since the start of the process.
@@ -299,8 +299,8 @@ impl Context {
         }
         drop(resolutions);
         if is_changed {
-            for cluster in self.caches.clusters.by_index(&super::objects::index::class(&release.namespace, class))
-            {
+            let class = super::objects::index::class(&release.namespace, class);
+            for cluster in self.caches.clusters.by_index(&class) {
                 self.triggers.clusters.now(Key::of(&*cluster));
             }
         }

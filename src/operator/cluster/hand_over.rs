@@ -90,7 +90,7 @@ pub(super) async fn take_over(
 
 /// Whether the API server confirms that a `ClusterAddon` is deleted and its Cluster stays.
 async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(kind) = context.cluster_kind() else { return Ok(false) };
+    let Some(kind) = context.cluster_resource() else { return Ok(false) };
     let live_addon: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
     let live_cluster: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let live = (live_addon.as_ref(), live_cluster.as_ref().map(|live| &live.cluster));

@@ -92,7 +92,7 @@ pub(super) async fn decide<'w>(
 
 /// Whether the API server confirms that addons of a Cluster are removed.
 async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(kind) = context.cluster_kind() else { return Ok(false) };
+    let Some(kind) = context.cluster_resource() else { return Ok(false) };
     let key = Key::new(cluster.namespace().as_str(), cluster.name().as_str());
     let live_cluster: Option<ClusterObject> = context.api.get_dynamic(&key, kind).await?;
     let live_addon: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;

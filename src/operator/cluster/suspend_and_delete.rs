@@ -131,7 +131,7 @@ async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<
 /// Suspends and deletes the objects that a `ClusterAddon` left to the next one, if the Cluster is deleted before that
 /// exists.
 async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
-    let Some(kind) = context.cluster_kind() else { return Ok(Next::After(REQUEUE_AFTER)) };
+    let Some(kind) = context.cluster_resource() else { return Ok(Next::After(REQUEUE_AFTER)) };
     let live: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let is_confirmed = is_cluster_deleted(live.as_ref().map(|live| &live.cluster))
         || is_namespace_terminating(context, &key.namespace).await?;
@@ -207,7 +207,7 @@ async fn write_status(
 /// Confirms with the API server why the objects are deleted; `None` if it confirms no cause. The namespace and the
 /// `ClusterAddon` are only fetched if the cache has their deletion.
 async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
-    let Some(kind) = context.cluster_kind() else { return Ok(None) };
+    let Some(kind) = context.cluster_resource() else { return Ok(None) };
     let cluster: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
     let live = LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false };

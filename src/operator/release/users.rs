@@ -59,7 +59,7 @@ async fn is_user(
     release: &ReleaseName,
 ) -> Result<bool, RequestError> {
     // Until the kind of Clusters is discovered, there may be users.
-    let Some(kind) = context.cluster_kind() else { return Ok(true) };
+    let Some(kind) = context.cluster_resource() else { return Ok(true) };
     let found: Option<ClusterObject> = context.api.get_dynamic(cluster, kind).await?;
     let Some(found) = found else { return Ok(false) };
     if has_class(found.cluster.class().as_ref(), namespace, release) {
