@@ -4,7 +4,7 @@ use std::fs;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use stackflux::subscription::PATIENCE;
+use stackflux::subscription::RETIREMENT_DELAY;
 use stackflux_testbed::Operator;
 
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
@@ -217,7 +217,7 @@ fn unused_release_is_removed_and_used_one_is_held() {
     scenario.apply_stack(&[], &json!({"revisionHistoryLimit": 0}));
     // It is deleted after its ten minutes, and not before.
     let end = Timestamp::now() + SignedDuration::from_secs(8);
-    scenario.retire_since(V2, &(end - PATIENCE).to_string());
+    scenario.retire_since(V2, &(end - RETIREMENT_DELAY).to_string());
     scenario.wait_gone("clusterstackrelease", V2);
     assert!(Timestamp::now() >= end, "it went before its time");
     assert_eq!(of_v2(), [false; 4]);
