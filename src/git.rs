@@ -27,7 +27,7 @@ mod snapshot;
 mod update;
 mod url;
 
-pub use clone::{BareRepository, TransferLimits, Reference};
+pub use clone::{BareRepository, Reference, TransferLimits};
 pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
 pub use connection::{ServerTimeouts, set_server_timeouts};
 pub use credentials::{Access, Credentials, SecretError, SshKey};
@@ -38,7 +38,7 @@ pub use log::LogEntry;
 pub use push::Pushed;
 pub use sign::{SignError, Signer};
 pub use snapshot::{Entry, EntryKind, Snapshot};
-pub use update::{Proposal, Target, PushUpdateError, Updated, update};
+pub use update::{Proposal, PushUpdateError, Target, Updated, update};
 pub use url::{GitUrl, GitUrlError, Transport};
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ use crate::release::{Files, Findings, Limits, Loaded, Release, archive};
 pub use repository::StackRepository;
 
 /// Files that only a release has at its root.
-const RELEASE_FILES: [&str; 4] = ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
+const RELEASE_FILES: [&str; 4] =
+    ["metadata.yaml", "csctl.yaml", "clusteraddon.yaml", crate::release::CLUSTER_CLASS];
 
 /// An error in reading the files of a release.
 #[derive(Debug, thiserror::Error)]

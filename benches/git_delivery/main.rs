@@ -34,7 +34,7 @@ use stackflux::release::Release;
 use stackflux::sink::git::{Below, edit};
 use stackflux::sink::layout::ClusterName;
 use stackflux::sink::message::{Origin, message};
-use stackflux::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, DeliveryError, update};
+use stackflux::sink::update::{Budget, Delivery, DeliveryError, Limit, Overwrite, Scope, update};
 use stackflux_testbed::GuardedGitServer;
 use support::objects;
 

@@ -88,9 +88,8 @@ pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Delet
 /// that does not exist, is suspended or is being deleted, or does not prune, deletes nothing.
 #[must_use]
 pub fn prune_hold(objects: &[FluxObject], appliers: &BTreeMap<Key, Kustomization>) -> Option<Hold> {
-    let prunes = |found: &&Kustomization| {
-        found.refers_to.prunes && !found.suspended && !found.metadata.terminating
-    };
+    let prunes =
+        |found: &&Kustomization| found.refers_to.prunes && !found.suspended && !found.metadata.terminating;
     let mut waits = objects.iter().filter_map(|object| {
         let key = applier_of(object.object())?;
         let applier = appliers.get(&key).filter(prunes)?;

@@ -9,7 +9,7 @@ use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
 use crate::release::{Limits, Loaded, Release};
-use crate::source::git::{Checkout, PinError, Pin};
+use crate::source::git::{Checkout, Pin, PinError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
 /// A release, or a stack repository with several.

@@ -246,7 +246,9 @@ fn cluster_change(cluster: &ClusterInputs, before: &Plan, after: &Plan) -> Clust
     let is_held = |addon: &str| {
         after.held().iter().any(|held| held.addon.as_ref().is_none_or(|name| name.as_str() == addon))
     };
-    objects.retain(|object| object.change != ChangeKind::Removed || !object.addon.as_deref().is_some_and(is_held));
+    objects.retain(|object| {
+        object.change != ChangeKind::Removed || !object.addon.as_deref().is_some_and(is_held)
+    });
     let newly_held = after.held().iter().any(|held| !before.held().contains(held));
     ClusterChange { newly_held, ..ClusterChange::new(cluster, objects, after) }
 }

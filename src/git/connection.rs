@@ -11,7 +11,7 @@ use git2::{CertificateCheckStatus, Cred, CredentialType, ProxyOptions, RemoteCal
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::certificate::{Route, Trusted};
-use super::{Access, TransferLimits, GitError, GitUrl, SshKey, Transport, hosts};
+use super::{Access, GitError, GitUrl, SshKey, TransferLimits, Transport, hosts};
 use crate::http::{Proxies, Proxy, TransportError};
 use crate::names::credentials::masked;
 

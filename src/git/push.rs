@@ -145,7 +145,8 @@ impl BareRepository {
             return Ok(Pushed::Rejected(status));
         }
         let server_message = connection.server_message();
-        let server_message = if server_message.is_empty() { status } else { format!("{status}: {server_message}") };
+        let server_message =
+            if server_message.is_empty() { status } else { format!("{status}: {server_message}") };
         let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
         Err(GitError::Refused { url: self.access.url.to_string(), branch, server_message })
     }

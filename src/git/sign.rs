@@ -194,7 +194,12 @@ fn run(program: &'static str, mut command: Command, input: &[u8]) -> Result<Stri
     }
     let message = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let message = lines.join("; ").chars().filter(|character| !character.is_control()).take(MAX_MESSAGE_CHARACTERS).collect();
+    let message = lines
+        .join("; ")
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(MAX_MESSAGE_CHARACTERS)
+        .collect();
     Err(SignError::Failed { program, message })
 }
 

@@ -61,7 +61,9 @@ pub enum PushUpdateError<E> {
     #[error(transparent)]
     Change(E),
     /// The branch moved before every push.
-    #[error("{url}: the push to branch {branch} failed {attempts} times because others changed it: {server_message}")]
+    #[error(
+        "{url}: the push to branch {branch} failed {attempts} times because others changed it: {server_message}"
+    )]
     Busy {
         /// The repository.
         url: String,

@@ -108,7 +108,10 @@ impl Answer {
     }
 
     /// Passes the body to the receiver, chunk by chunk.
-    pub(super) async fn copy_to(mut self, receiver: &mut Receiver<impl BodySink>) -> Result<(), TransportError> {
+    pub(super) async fn copy_to(
+        mut self,
+        receiver: &mut Receiver<impl BodySink>,
+    ) -> Result<(), TransportError> {
         let SentRequest { place, .. } = &self.sent;
         receiver.announce(place, self.response.content_length())?;
         let mut come = 0;

@@ -10,7 +10,7 @@ use crate::release::Digest;
 pub(crate) mod host;
 mod tls;
 
-use host::{Host, broken, endless, unused_port, redirect, reply, stalled, with};
+use host::{Host, broken, endless, redirect, reply, stalled, unused_port, with};
 
 const SECRET: &str = "Bearer very-secret";
 

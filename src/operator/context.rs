@@ -11,11 +11,11 @@ use kube::core::ApiResource;
 use super::appliers::Appliers;
 use super::budget::Budgets;
 use super::git_delivery::state::GitDelivery;
-use super::release_cache::ReleaseCache;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
 use super::publisher::reports::Publisher;
 use super::related::Related;
+use super::release_cache::ReleaseCache;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::flux::observed::{

@@ -16,14 +16,12 @@ use serde::de::DeserializeOwned;
 use tracing::{Instrument as _, error, info, info_span};
 
 use super::context::{Context, Parts, Triggers};
-use super::enqueue::{
-    enqueue_all, on_cluster_event, on_namespace_event, on_related_event, on_stack_event,
-};
-use super::release_cache::ReleaseCache;
+use super::enqueue::{enqueue_all, on_cluster_event, on_namespace_event, on_related_event, on_stack_event};
 use super::metrics::Queue;
 use super::process::Process;
 use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
+use super::release_cache::ReleaseCache;
 use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
 use crate::api::ClusterStack;
 use crate::api::labels::{self, FIELD_MANAGER};
@@ -95,7 +93,10 @@ pub(super) async fn run(process: Process) {
     }
 }
 
-fn assemble(process: &Process, release_cache: ReleaseCache) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
+fn assemble(
+    process: &Process,
+    release_cache: ReleaseCache,
+) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();

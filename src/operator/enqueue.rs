@@ -12,7 +12,9 @@ use tracing::info;
 
 use super::context::Context;
 use super::git_delivery::{enqueue_pass, remove_unused_clones};
-use super::objects::{ClusterObject, cluster_of, handed_over_to, index, owner_of_applied, provider_reference};
+use super::objects::{
+    ClusterObject, cluster_of, handed_over_to, index, owner_of_applied, provider_reference,
+};
 use super::publisher::enqueue_publish;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -63,7 +65,8 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
     for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
         let key = Key::of(&*release);
         let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
-        let clusters = class.map(|class| context.caches.clusters.by_index(&index::class(&key.namespace, &class)));
+        let clusters =
+            class.map(|class| context.caches.clusters.by_index(&index::class(&key.namespace, &class)));
         clusters.iter().flatten().for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
         context.triggers.releases.now(key);
     }
@@ -277,7 +280,9 @@ pub fn on_source_event<Status: ObservedKind>(context: &Context, change: &Change<
     for stack in context.caches.stacks.all() {
         let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
         if follows.is_some_and(|(of, _)| of == namespace) {
-            for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack))) {
+            for release in
+                context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack)))
+            {
                 context.triggers.releases.now(Key::of(&*release));
             }
         }

@@ -65,7 +65,13 @@ pub fn remove_unused_clones(context: &Context, change: &CacheChange<ClusterStack
 }
 
 /// Requests a commit for a `ClusterStack`, and returns its state.
-pub fn commit(context: &Context, stack: &Key, unit: Unit, change: Change, requester: Requester) -> CommitState {
+pub fn commit(
+    context: &Context,
+    stack: &Key,
+    unit: Unit,
+    change: Change,
+    requester: Requester,
+) -> CommitState {
     let state = context.git.pending_commits.enqueue(stack, unit, change, requester);
     if state == CommitState::Pending {
         context.triggers.commits.after(stack.clone(), BATCH_DELAY);
@@ -101,7 +107,8 @@ pub fn is_removed_from_git<K: Resource<DynamicType = ()>>(context: &Context, obj
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
     let unit = Unit::Object(id_of(object), Some(cluster_of(&addon)));
-    committing_stack(&addon).is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
+    committing_stack(&addon)
+        .is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
 }
 
 /// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.

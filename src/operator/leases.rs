@@ -28,7 +28,8 @@ pub(super) async fn watch(context: &Context) {
         for controller in CONTROLLERS {
             let reading = read(context, controller).await;
             is_blind &= reading == Reading::None;
-            let Some((pulse, is_changed)) = context.appliers.read(controller, reading, context.clock.now()) else {
+            let Some((pulse, is_changed)) = context.appliers.read(controller, reading, context.clock.now())
+            else {
                 continue;
             };
             context.metrics.controller(controller, pulse);

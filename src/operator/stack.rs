@@ -48,8 +48,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let now = source.now;
     let mut releases = Releases::of(context, &stack, &source);
     let decisions = pins::decide(context, &stack, &source, &releases, now).await?;
-    let receipts =
-        if writes { pins::act(context, key, &decisions).await? } else { Receipts::default() };
+    let receipts = if writes { pins::act(context, key, &decisions).await? } else { Receipts::default() };
     releases.owned.extend(receipts.written.clone());
     let retirement = if writes && source.is_followed {
         retire::decide(context, &stack, &releases, now).await?

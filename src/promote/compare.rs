@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::follow::{Mismatch, Followed, StageTarget, mismatch};
+use super::follow::{Followed, Mismatch, StageTarget, mismatch};
 use crate::api::ClusterStack;
 use crate::compare::Side;
 use crate::compare::change::Change;

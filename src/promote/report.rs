@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::compare::{Effect, Offer, Offered, PartChange, Upgrade};
 use super::document::{Block, Document, Line};
-use super::soak::{SoakResult, HumanDuration};
+use super::soak::{HumanDuration, SoakResult};
 use crate::compare::change::Change;
 use crate::compare::charts::{KindChange, Owner, VersionChange};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
-    BareRepository, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, Reference, Signer,
-    Snapshot, Target, PushUpdateError, Updated, update,
+    BareRepository, CommitId, Edit, EntryKind, GitError, Identity, Message, Proposal, PushUpdateError,
+    Reference, Signer, Snapshot, Target, Updated, update,
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
@@ -71,7 +71,8 @@ impl GitTarget {
             }
             Err(PushUpdateError::Occupied { .. }) => {
                 let proposed = self.proposed(prepared, vendoring, &branch)?;
-                let occupied = || PushUpdateError::Occupied { url: self.clone.access().url.to_string(), branch };
+                let occupied =
+                    || PushUpdateError::Occupied { url: self.clone.access().url.to_string(), branch };
                 Ok(Published::Written(proposed.ok_or_else(occupied)?))
             }
             Err(error) => Err(error.into()),

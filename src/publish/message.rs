@@ -32,7 +32,8 @@ pub fn message(prepared: &Prepared) -> Message {
         message = message.trailer(VERIFIED, verified);
     }
     for chart in &prepared.vendored {
-        let vendored = format!("{} {} {} from {}", chart.missing.name, chart.version, chart.digest, chart.url);
+        let vendored =
+            format!("{} {} {} from {}", chart.missing.name, chart.version, chart.digest, chart.url);
         message = message.trailer(VENDORED, &vendored);
     }
     message.trailer(VERSION, env!("CARGO_PKG_VERSION"))

@@ -167,7 +167,10 @@ fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
 }
 
 /// The parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
-fn ready_parts(facts: &ClusterFacts, reports: &[(ConditionType, Report)]) -> Vec<(ConditionType, Option<Report>)> {
+fn ready_parts(
+    facts: &ClusterFacts,
+    reports: &[(ConditionType, Report)],
+) -> Vec<(ConditionType, Option<Report>)> {
     let mut parts: Vec<(ConditionType, Report)> = Vec::new();
     let is_issue = |report: &Report| report.status != ConditionStatus::True;
     for (kind, report) in reports {

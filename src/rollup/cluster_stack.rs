@@ -77,7 +77,8 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
     let sum = ready(&facts, &reports);
     let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
-    let summaries = facts.releases.iter().filter_map(|(name, state)| summary_of(name, state, &facts.problems));
+    let summaries =
+        facts.releases.iter().filter_map(|(name, state)| summary_of(name, state, &facts.problems));
     let summary: Vec<_> = summaries.map(|release| since(release, &old.summary, now)).collect();
     let temporary = match sum.status {
         ConditionStatus::True => None,
@@ -224,9 +225,11 @@ fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     };
     let is_reported = |name: &ReleaseName| kind == ConditionType::Ready && has_issue(name);
     let wanted = facts.releases.iter().filter(|(name, state)| state.role <= Role::Used && !is_reported(name));
-    let reports = wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
+    let reports =
+        wanted.filter_map(|(name, state)| Some((name.to_string(), condition(state.release?, kind))));
     let reports: Vec<(String, Report)> = reports.collect();
-    let reports: Vec<_> = reports.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
+    let reports: Vec<_> =
+        reports.iter().map(|(name, report)| (name.as_str(), Some(report.clone()))).collect();
     aggregate(what, &reports, Reason::Applied)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::changes::{Changes, ObjectChange, ChangeKind};
+use super::changes::{ChangeKind, Changes, ObjectChange};
 use super::layout::Part;
 use crate::git::Message;
 use crate::release::Digest;

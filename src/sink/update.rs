@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::changes::{Changes, Refused, RefusalReason};
+use super::changes::{Changes, RefusalReason, Refused};
 use super::index::{Index, IndexError, MAX_INDEX};
 use super::layout::{ClusterName, INDEX, Part, place};
 use super::tree::{Found, Tree};
@@ -131,8 +131,17 @@ pub fn update<T: Tree>(tree: &T, delivery: &Delivery<'_>) -> Result<Changes, Del
     };
     let held = held(delivery.plan)?;
     let (drafts, left, refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut run =
-        Run { tree, delivery, held, root, drafts, left, refused, has_unreadable_index: false, has_refused_stale_cluster: false };
+    let mut run = Run {
+        tree,
+        delivery,
+        held,
+        root,
+        drafts,
+        left,
+        refused,
+        has_unreadable_index: false,
+        has_refused_stale_cluster: false,
+    };
     run.draft().map_err(DeliveryError::Tree)?;
     // Sources and charts come before what uses them: if they are refused, nothing else is written.
     if run.refused.iter().any(|refused| refused.part == Some(Part::Sources)) {

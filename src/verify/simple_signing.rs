@@ -78,7 +78,8 @@ pub fn check(
         return Err(Unverified::OtherDigest(cited(&image.digest)));
     }
     let reference = identity.reference;
-    if reference.len() > MAX_REFERENCE_BYTES || !reference.chars().all(|character| character.is_ascii_graphic())
+    if reference.len() > MAX_REFERENCE_BYTES
+        || !reference.chars().all(|character| character.is_ascii_graphic())
     {
         return Err(Unverified::Malformed("docker-reference is not the name of a repository".to_owned()));
     }

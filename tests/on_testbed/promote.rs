@@ -149,7 +149,11 @@ fn nobody_vouches_before_the_soak(stages: &Stages) {
     assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
     assert!(young.stderr.contains("refused: the clusters of stage do not vouch"), "{}", young.stderr);
     let expected = format!("Cluster {}/a has been ready with it for ", stages.stage.namespace);
-    assert!(young.stdout.contains(&expected) && young.stdout.contains("but 1h are required"), "{}", young.stdout);
+    assert!(
+        young.stdout.contains(&expected) && young.stdout.contains("but 1h are required"),
+        "{}",
+        young.stdout
+    );
     let latest = stages.wait_prod("clusterstack", STACK, "there", |_| true);
     assert_eq!(latest["status"]["latestRelease"], V1, "nothing came to prod");
 }

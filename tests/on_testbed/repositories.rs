@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use stackflux::git::{
-    Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal, SshKey,
-    Target, PushUpdateError, Updated, ServerTimeouts, set_server_timeouts, update,
+    Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal,
+    PushUpdateError, ServerTimeouts, SshKey, Target, Updated, set_server_timeouts, update,
 };
 use stackflux::http::TransportError;
 use stackflux::release::File;
@@ -31,7 +31,10 @@ fn server() -> &'static GuardedGitServer {
 
 /// The first connection of the process decides how long servers may be silent: every test that may be first calls this.
 pub(crate) fn be_impatient() {
-    set_server_timeouts(Some(ServerTimeouts { connect: Duration::from_secs(5), silence: Duration::from_secs(10) }));
+    set_server_timeouts(Some(ServerTimeouts {
+        connect: Duration::from_secs(5),
+        silence: Duration::from_secs(10),
+    }));
 }
 
 fn text(name: &str) -> String {

@@ -63,7 +63,8 @@ fn apply_creates_then_changes_nothing_twice() {
     let again = server.apply_as("me", &release("a"));
     assert_eq!((again.code, version(&again)), (200, version(&created)));
     let kind = place("ClusterStackRelease", "").0;
-    let entries: Vec<_> = server.log.iter().filter(|entry| entry.kind == kind).map(|entry| &entry.object).collect();
+    let entries: Vec<_> =
+        server.log.iter().filter(|entry| entry.kind == kind).map(|entry| &entry.object).collect();
     assert_eq!((entries, server.list(kind)), (vec![&created.body], vec![created.body.clone()]));
 }
 

@@ -74,7 +74,19 @@ impl Simulation {
         let operator = Operator::start(&wire, clock_of(&clock), 0);
         let delivered = vec![wire.cluster().server.log.len(); KINDS.len()];
         let (flux, now, collected) = (Flux::default(), 0, 0);
-        Self { wire, flux, namespace, random, operator, delivered, now, clock, crashes, collected, _entered: entered }
+        Self {
+            wire,
+            flux,
+            namespace,
+            random,
+            operator,
+            delivered,
+            now,
+            clock,
+            crashes,
+            collected,
+            _entered: entered,
+        }
     }
 
     /// Continues until nothing is left to do. `check` inspects the state after each step.

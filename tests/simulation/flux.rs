@@ -91,7 +91,8 @@ impl Flux {
         let before = server.log.len();
         server.merge_as("flux", place, true, &json!({"status": status}));
         let ready = &status["conditions"][0];
-        (server.log.len() > before).then(|| format!("flux: {kind} {} is {}: {}", place.2, ready["status"], ready["reason"]))
+        (server.log.len() > before)
+            .then(|| format!("flux: {kind} {} is {}: {}", place.2, ready["status"], ready["reason"]))
     }
 
     /// Reconciles an object that is being deleted: its content is uninstalled, unless it is suspended.
@@ -130,7 +131,9 @@ impl Flux {
             "lastAttemptedConfigDigest": values,
         });
         let status = &object["status"];
-        if status["lastAttemptedGeneration"] != *generation || status["lastAttemptedRevision"] != version.as_str() {
+        if status["lastAttemptedGeneration"] != *generation
+            || status["lastAttemptedRevision"] != version.as_str()
+        {
             self.pending.insert(place.clone());
             return Some(progressing(object, &attempted));
         }
@@ -196,7 +199,8 @@ fn progressing(object: &Value, more: &Value) -> Value {
 }
 
 fn failed(object: &Value, release: &str) -> Value {
-    let message = format!("Helm install failed for release kube-system/{release}: timeout waiting for: [Deployment]");
+    let message =
+        format!("Helm install failed for release kube-system/{release}: timeout waiting for: [Deployment]");
     let ready = condition(object, "Ready", "False", "InstallFailed", &message);
     let released = condition(object, "Released", "False", "InstallFailed", &message);
     let reconciling = condition(object, "Reconciling", "True", "ProgressingWithRetry", "retrying after 1m0s");

@@ -224,7 +224,10 @@ fn feed<K: Cached + DeserializeOwned>(
 
 /// Functions that take over the changes that the caches withheld.
 fn late(context: &Context) -> Vec<Box<dyn FnMut(&Context) -> bool>> {
-    fn of<K: Cached>(cache: &Cache<K>, changed: fn(&Context, &Change<K>)) -> Box<dyn FnMut(&Context) -> bool> {
+    fn of<K: Cached>(
+        cache: &Cache<K>,
+        changed: fn(&Context, &Change<K>),
+    ) -> Box<dyn FnMut(&Context) -> bool> {
         let mut late = cache.late().unwrap();
         Box::new(move |context| match late.next().now_or_never() {
             Some(Some(change)) => {

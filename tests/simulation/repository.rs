@@ -53,7 +53,8 @@ impl Repository {
     }
 
     fn read() -> Self {
-        let files: BTreeMap<&str, Vec<u8>> = COMMITS.iter().map(|commit| (commit.id, archive(commit))).collect();
+        let files: BTreeMap<&str, Vec<u8>> =
+            COMMITS.iter().map(|commit| (commit.id, archive(commit))).collect();
         let address = serve(files.clone());
         let artifacts = files.iter().map(|(commit, file)| {
             let artifact = json!({
@@ -126,7 +127,8 @@ fn serve(files: BTreeMap<&'static str, Vec<u8>>) -> String {
             let text = String::from_utf8_lossy(&request[..read]).into_owned();
             let file = files.iter().find(|(commit, _)| text.starts_with(&format!("GET /{commit} ")));
             let (_, file) = file.unwrap();
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", file.len());
+            let head =
+                format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", file.len());
             stream.write_all(&[head.as_bytes(), file].concat()).unwrap();
         }
     });

@@ -86,7 +86,8 @@ impl Cluster {
 
 /// Whether the operator may write to an object: it is of our API, or we created it.
 fn is_ours(object: &Value) -> bool {
-    let is_of_api = object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
+    let is_of_api =
+        object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
 }
 

@@ -8,7 +8,7 @@ use super::Differences;
 use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
 use crate::compare::parts::{ChartChange, ChartName, Part};
-use crate::compare::plans::{ClusterChange, Effect, ObjectChange, Plans, ChangeKind};
+use crate::compare::plans::{ChangeKind, ClusterChange, Effect, ObjectChange, Plans};
 use crate::release::finding::Printable;
 
 const BOLD: Style = Style::new().bold();
@@ -180,7 +180,9 @@ impl Text<'_> {
         }
         for object in objects {
             let (style, verb) = match object.change {
-                ChangeKind::Created if object.waits_for.as_ref() == Some(&object.kind) => (YELLOW, "recreated"),
+                ChangeKind::Created if object.waits_for.as_ref() == Some(&object.kind) => {
+                    (YELLOW, "recreated")
+                }
                 ChangeKind::Created => (GREEN, "created"),
                 ChangeKind::Changed => (YELLOW, "changed"),
                 ChangeKind::Removed => (RED, "removed"),

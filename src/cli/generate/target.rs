@@ -6,7 +6,7 @@ use super::planned::{Inputs, Planned};
 use super::report;
 use crate::cli::error::CliError;
 use crate::cli::{CommandResult, Outcome, terminal};
-use crate::sink::changes::{Changes, Refused, ChangeKind};
+use crate::sink::changes::{ChangeKind, Changes, Refused};
 use crate::sink::directory::Directory;
 use crate::sink::layout::Part;
 use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, sources, update};

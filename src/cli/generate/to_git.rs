@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
-    BareRepository, GitError, GitUrl, Message, Proposal, Signer, Snapshot, Target, PushUpdateError, Updated,
+    BareRepository, GitError, GitUrl, Message, Proposal, PushUpdateError, Signer, Snapshot, Target, Updated,
     update as push,
 };
 use crate::sink::changes::Changes;

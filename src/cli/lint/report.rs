@@ -42,9 +42,11 @@ struct FindingLine {
 impl Report {
     /// Collects the findings.
     pub(super) fn of(all: &[Linted]) -> Self {
-        let lines =
-            |linted: &Linted| linted.findings.iter().map(|finding| FindingLine::of(linted, finding)).collect();
-        let findings: Vec<FindingLine> = all.iter().flat_map(|linted| -> Vec<FindingLine> { lines(linted) }).collect();
+        let lines = |linted: &Linted| {
+            linted.findings.iter().map(|finding| FindingLine::of(linted, finding)).collect()
+        };
+        let findings: Vec<FindingLine> =
+            all.iter().flat_map(|linted| -> Vec<FindingLine> { lines(linted) }).collect();
         let is_error = |line: &&FindingLine| line.is_error();
         let errors = findings.iter().filter(is_error).count();
         let warnings = findings.len() - errors;

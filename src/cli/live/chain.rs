@@ -5,9 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::flux::{FluxKind, FluxObject};
+use super::obstacle::obstacle;
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
-use super::obstacle::obstacle;
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::names::Key;

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::Named;
 use super::flux::{FluxKind, FluxObject};
-use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
 use super::obstacle::obstacle;
+use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
@@ -183,7 +183,8 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
         member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
     let deletion = member.deletion_report();
     let report_of = |addon: &AddonStatus| deletion.clone().unwrap_or_else(|| addon_report(addon));
-    node.children = addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &report_of(addon))).collect();
+    node.children =
+        addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &report_of(addon))).collect();
     node
 }
 

@@ -12,7 +12,7 @@ use crate::cli::stages::Repository;
 use crate::cli::terminal;
 use crate::promote::follow::{Mismatch, StageTarget, mismatch};
 use crate::promote::report::Soak;
-use crate::promote::soak::{self, Member, Selection, Requirement};
+use crate::promote::soak::{self, Member, Requirement, Selection};
 use crate::subscription;
 
 /// Which clusters are asked, and how they are reached.

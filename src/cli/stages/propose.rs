@@ -9,7 +9,7 @@ use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
 use crate::cli::terminal;
 use crate::forge::{Forge, MAX_BODY_BYTES, PullRequest, fenced};
-use crate::git::{self, Edit, Message, Proposal, Snapshot, Target, PushUpdateError, Updated};
+use crate::git::{self, Edit, Message, Proposal, PushUpdateError, Snapshot, Target, Updated};
 use crate::promote::document::{Document, shortened};
 
 /// Maximum length of a trailer's value in a pull request, in characters.
@@ -118,8 +118,10 @@ fn body(change: &Change) -> String {
 
 /// Formats the trailers as a code block, because their text is not Markdown.
 fn trailers(message: &Message) -> String {
-    let lines =
-        message.trailers.iter().map(|(key, value)| format!("{key}: {}\n", shortened(value, MAX_TRAILER_CHARACTERS)));
+    let lines = message
+        .trailers
+        .iter()
+        .map(|(key, value)| format!("{key}: {}\n", shortened(value, MAX_TRAILER_CHARACTERS)));
     fenced(&lines.collect::<String>())
 }
 

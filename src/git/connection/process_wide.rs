@@ -22,7 +22,8 @@ pub struct ServerTimeouts {
     pub silence: Duration,
 }
 
-const DEFAULT: ServerTimeouts = ServerTimeouts { connect: Duration::from_secs(10), silence: Duration::from_mins(1) };
+const DEFAULT: ServerTimeouts =
+    ServerTimeouts { connect: Duration::from_secs(10), silence: Duration::from_mins(1) };
 
 struct Settings {
     timeouts: ServerTimeouts,

@@ -246,7 +246,9 @@ pub(super) fn commit_hold(state: &CommitState) -> Hold {
     let (reason, message) = match state {
         CommitState::Held(hold) => return hold.clone(),
         CommitState::Pending => (Reason::Committing, "it waits for the next commit"),
-        CommitState::Committed => (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet"),
+        CommitState::Committed => {
+            (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet")
+        }
     };
     Hold { reason, message: message.to_owned() }
 }

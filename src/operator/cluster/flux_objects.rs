@@ -33,7 +33,8 @@ macro_rules! either {
 /// Returns the objects with an index key.
 pub(super) fn by_index(context: &Context, key: &str) -> Vec<FluxObject> {
     let releases = context.caches.helm_releases.by_index(key).into_iter().map(FluxObject::HelmRelease);
-    let kustomizations = context.caches.kustomizations.by_index(key).into_iter().map(FluxObject::Kustomization);
+    let kustomizations =
+        context.caches.kustomizations.by_index(key).into_iter().map(FluxObject::Kustomization);
     releases.chain(kustomizations).collect()
 }
 

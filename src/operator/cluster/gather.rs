@@ -11,8 +11,7 @@ use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
 use crate::addons::{
-    Available, Facts, Snapshot, Target, cluster_uid, committed_by, has_finalizer, hold_of,
-    is_orphaning,
+    Available, Facts, Snapshot, Target, cluster_uid, committed_by, has_finalizer, hold_of, is_orphaning,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;

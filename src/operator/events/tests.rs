@@ -17,7 +17,8 @@ fn ready(status: &str, reason: &str) -> Vec<Condition> {
 #[test]
 fn what_became_ready_or_has_another_issue_is_news() {
     let event = |before: &[Condition], now: &[Condition]| {
-        ready_change(before, now).map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))
+        ready_change(before, now)
+            .map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))
     };
     let (good, bad, waits) =
         (ready("True", "Applied"), ready("False", "Failed"), ready("Unknown", "Waiting"));

@@ -8,8 +8,8 @@ use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
-    Access, BareRepository, CommitId, GitError, Identity, Message, Proposal, Reference, Signer, Snapshot,
-    Target, PushUpdateError, Updated, update,
+    Access, BareRepository, CommitId, GitError, Identity, Message, Proposal, PushUpdateError, Reference,
+    Signer, Snapshot, Target, Updated, update,
 };
 use crate::names::NameError;
 use crate::plan::Plan;

@@ -62,7 +62,8 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let batch = context.git.pending_commits.requested(key);
     let kustomizations = kustomizations(context, key).await?;
     let now = context.clock.now();
-    let is_fresh = before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH_INTERVAL);
+    let is_fresh =
+        before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH_INTERVAL);
     if batch.is_empty() && is_fresh && before.kustomizations == kustomizations && before.hold.is_none() {
         return Ok(next(&before));
     }
@@ -130,7 +131,11 @@ async fn job(
         signer,
         branch: git.branch.clone(),
         path: plain(&git.path).to_owned(),
-        identity: Identity { name: author.name.clone(), email: author.email.clone(), time: context.clock.now() },
+        identity: Identity {
+            name: author.name.clone(),
+            email: author.email.clone(),
+            time: context.clock.now(),
+        },
         by_pull_request: git.pull_request.is_some(),
         batch: batch.clone(),
         before: before.seen.clone(),
@@ -211,8 +216,10 @@ async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations
     let owners = owners.map(|release| index::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not exist yet.
     let keys = owners.flat_map(|owner| {
-        let sources = caches.git_repositories.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
-        let classes = caches.helm_releases.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
+        let sources =
+            caches.git_repositories.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
+        let classes =
+            caches.helm_releases.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
         sources.chain(classes).flatten().collect::<Vec<_>>()
     });
     let mut kustomizations = Kustomizations::new();

@@ -118,7 +118,10 @@ impl PendingCommits {
             // A removed object may be planned again.
             units.forget_objects(plan);
         }
-        units.requested.insert(unit, PendingChange { change, digest, hold: None, requesters: BTreeSet::from([requester]) });
+        units.requested.insert(
+            unit,
+            PendingChange { change, digest, hold: None, requesters: BTreeSet::from([requester]) },
+        );
         CommitState::Pending
     }
 
@@ -137,7 +140,9 @@ impl PendingCommits {
         let mut requesters = BTreeSet::new();
         let Some(units) = all.get_mut(stack) else { return requesters };
         for (unit, change) in batch {
-            let Some(pending) = units.requested.get_mut(unit).filter(|pending| pending.digest == change.digest()) else {
+            let Some(pending) =
+                units.requested.get_mut(unit).filter(|pending| pending.digest == change.digest())
+            else {
                 continue;
             };
             let why = held.get(unit);
@@ -197,7 +202,8 @@ impl PendingCommits {
     pub fn is_removal_requested(&self, stack: &Key, object: &Unit) -> bool {
         let all = self.lock();
         let units = all.get(stack);
-        units.is_some_and(|units| units.requested.contains_key(object) || units.committed.contains_key(object))
+        units
+            .is_some_and(|units| units.requested.contains_key(object) || units.committed.contains_key(object))
     }
 
     /// Returns the number of units of a `ClusterStack` that are not committed.

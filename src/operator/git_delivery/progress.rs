@@ -65,9 +65,10 @@ impl Progress {
 
     /// Returns the `Kustomization` to report: the first that is behind, otherwise the first.
     fn kustomization(&self) -> Option<(&Key, &Option<String>)> {
-        self.lagging
-            .as_ref()
-            .map_or_else(|| self.kustomizations.first_key_value(), |key| self.kustomizations.get_key_value(key))
+        self.lagging.as_ref().map_or_else(
+            || self.kustomizations.first_key_value(),
+            |key| self.kustomizations.get_key_value(key),
+        )
     }
 
     /// Returns the part that the status of the `ClusterStack` records.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-
 use super::super::context::Context;
 use super::super::git_delivery::threads::THREAD_TIMEOUT;
 use super::super::secrets;

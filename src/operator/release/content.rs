@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::context::{Context, Resolution};
-use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::objects::index;
+use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
@@ -233,7 +233,12 @@ fn existing(context: &Context, release: &Release) -> Existing {
     context.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
     for addon in release.addons.iter().filter(|addon| !addon.is_chart()) {
         let index_key = index::manifests(addon.name.as_str(), &addon.digest.to_string());
-        context.caches.kustomizations.by_index(&index_key).iter().for_each(|object| existing.insert_manifests(object));
+        context
+            .caches
+            .kustomizations
+            .by_index(&index_key)
+            .iter()
+            .for_each(|object| existing.insert_manifests(object));
     }
     existing
 }

@@ -161,7 +161,10 @@ async fn a_pinned_release_that_is_another_or_none() {
     let (cache, artifact) = (cache(), server.artifact(&body));
     let expected = Digest::of_bytes(b"what it had");
     let error = cache.pinned_release(&artifact, "releases", &name(V1), expected).await.unwrap_err();
-    assert!(matches!(&error, ReleaseCacheError::ReleaseMutated { expected: e, .. } if *e == expected), "{error}");
+    assert!(
+        matches!(&error, ReleaseCacheError::ReleaseMutated { expected: e, .. } if *e == expected),
+        "{error}"
+    );
     assert_eq!((error.class(), error.reason()), (Class::Terminal, "ReleaseMutated"));
     let error = cache.pinned_release(&artifact, "elsewhere", &name(V1), expected).await.unwrap_err();
     assert_eq!(error.reason(), "ReleaseNotFound");

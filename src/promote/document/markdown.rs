@@ -77,7 +77,8 @@ fn left_out(names: &[String]) -> String {
     let mut text = "\n**Left out, because this is as long as a pull request may be:** ".to_owned();
     let end = ". The same command without `--pull-request` shows all of it.\n";
     for (at, name) in names.iter().enumerate() {
-        let name = format!("{}{}", if at > 0 { ", " } else { "" }, code(&shortened(name, MAX_NAME_CHARACTERS)));
+        let name =
+            format!("{}{}", if at > 0 { ", " } else { "" }, code(&shortened(name, MAX_NAME_CHARACTERS)));
         let more = format!(" and {} more", names.len() - at);
         if text.len() + name.len() + more.len() + end.len() > ROOM {
             return text + &more + end;

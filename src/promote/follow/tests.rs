@@ -18,7 +18,8 @@ fn stack(source: &Value) -> ClusterStack {
 fn why(source: &Value, (branch, repository): (&str, &str), objects: &[Value]) -> String {
     let stages = Stages::parse(FILE, b"stages: [{name: prod, path: prod/releases}]", None).unwrap();
     let place = StageTarget { stage: stages.stage("prod").unwrap(), branch, repository };
-    let mismatch = mismatch(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
+    let mismatch =
+        mismatch(&stack(source), &place, |namespace, name| Followed::among(objects, namespace, name));
     mismatch.map(|mismatch| mismatch.to_string()).unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::MAX_NAMES;
-use crate::compare::plans::{ClusterChange, Effect, ObjectChange, ChangeKind};
+use crate::compare::plans::{ChangeKind, ClusterChange, Effect, ObjectChange};
 use crate::compare::values::ValueChange;
 use crate::promote::compare::Upgrade;
 use crate::promote::document::{Block, Line, shortened};
@@ -156,7 +156,11 @@ fn of_value(value: &ValueChange) -> Line {
 /// Counts objects, as `3 objects: 1 created, 2 changed`.
 fn counted(objects: &[ObjectChange]) -> String {
     let of = |kind: ChangeKind| objects.iter().filter(|object| object.change == kind).count();
-    let kinds = [(ChangeKind::Created, "created"), (ChangeKind::Changed, "changed"), (ChangeKind::Removed, "removed")];
+    let kinds = [
+        (ChangeKind::Created, "created"),
+        (ChangeKind::Changed, "changed"),
+        (ChangeKind::Removed, "removed"),
+    ];
     let counts = kinds.map(|(kind, word)| (of(kind), word));
     let summary: Vec<String> = counts
         .iter()

@@ -3,10 +3,10 @@ use serde_json::json;
 use super::{Promotion, Soak, document};
 use crate::compare::change::Change;
 use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
-use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange, ChangeKind};
+use crate::compare::plans::{ChangeKind, ClusterChange, HeldAddon, ObjectChange};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
-use crate::promote::compare::{Effect, NotFollowing, Skipped, Offer, Offered, PartChange, Upgrade};
+use crate::promote::compare::{Effect, NotFollowing, Offer, Offered, PartChange, Skipped, Upgrade};
 use crate::promote::soak::{Selection, SoakResult};
 
 /// The length that a forge accepts.

@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Member, Selection, Requirement, SoakFailure, SoakResult, HumanDuration, check};
+use super::{HumanDuration, Member, Requirement, Selection, SoakFailure, SoakResult, check};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;

@@ -190,9 +190,10 @@ async fn registry() -> Host {
     Host::start(move |seen| -> Reply {
         match seen.path() {
             "/v2/" => reply(200, "{}"),
-            "/v2/charts/cilium/tags/list" => {
-                reply(200, r#"{"name": "charts/cilium", "tags": ["1.2.3", "1.2.4_build", "1.3.0", "latest"]}"#)
-            }
+            "/v2/charts/cilium/tags/list" => reply(
+                200,
+                r#"{"name": "charts/cilium", "tags": ["1.2.3", "1.2.4_build", "1.3.0", "latest"]}"#,
+            ),
             "/v2/charts/cilium/manifests/1.2.4_build" | "/v2/charts/cilium/manifests/1.2.3" => {
                 reply(200, chart.clone())
             }

@@ -300,7 +300,11 @@ fn a_paused_cluster_says_nothing_else() {
     };
     let status = cluster_addon(facts.clone(), &first, at(NOW));
     for reported in status.conditions.iter().filter(|reported| reported.type_ != "UpgradeGate") {
-        assert_eq!((reported.status.as_str(), reported.reason.as_str()), ("Unknown", "Paused"), "{reported:?}");
+        assert_eq!(
+            (reported.status.as_str(), reported.reason.as_str()),
+            ("Unknown", "Paused"),
+            "{reported:?}"
+        );
     }
     assert_eq!(condition(&status, ConditionType::Ready).2, "ClusterAvailable: the Cluster is paused");
     assert_eq!(status.addons[0].phase.as_deref(), Some("Held"));

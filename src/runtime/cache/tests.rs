@@ -102,7 +102,10 @@ fn index_keys_follow_the_object() {
     let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
     assert_eq!(names(&cache.by_index("x")), ["a@1", "b@1"]);
     cache.take(Event::Apply(object("a", "2", "y")));
-    assert_eq!((names(&cache.by_index("x")), names(&cache.by_index("y"))), (vec!["b@1".into()], vec!["a@2".into()]));
+    assert_eq!(
+        (names(&cache.by_index("x")), names(&cache.by_index("y"))),
+        (vec!["b@1".into()], vec!["a@2".into()])
+    );
     assert!(cache.has_index_key("y"));
     cache.remove(&Key::new("n", "a"));
     assert!(cache.by_index("y").is_empty() && !cache.has_index_key("y"));

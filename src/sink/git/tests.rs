@@ -9,7 +9,7 @@ use super::*;
 use crate::git::{Access, BareRepository, Credentials, Identity, Reference, update as push};
 use crate::git::{Proposal, Target, Updated};
 use crate::plan::tests::fixture::Fixture;
-use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, DeliveryError, update};
+use crate::sink::update::{Budget, Delivery, DeliveryError, Limit, Overwrite, Scope, update};
 
 fn clone(repository: &TempDir) -> BareRepository {
     let url = repository.path().to_str().unwrap().parse().unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{MAX_FILE, Run, index, object, recover};
 use crate::plan::PlannedObject;
 use crate::plan::canonical::to_yaml;
-use crate::sink::changes::{Refused, RefusalReason};
+use crate::sink::changes::{RefusalReason, Refused};
 use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};
@@ -63,7 +63,8 @@ pub(super) fn read<'a, T: Tree>(
     part: Part,
     objects: BTreeMap<String, &'a PlannedObject>,
 ) -> Result<Result<Draft<'a>, Vec<Refused>>, T::Error> {
-    let refused = |file: &str, why: RefusalReason| Refused { part: Some(part.clone()), file: part.file(file), why };
+    let refused =
+        |file: &str, why: RefusalReason| Refused { part: Some(part.clone()), file: part.file(file), why };
     let before = match index(run.tree, &part.file(INDEX), &run.delivery.overwrite)? {
         Ok(None) if run.delivery.overwrite.allows(&part.file(INDEX)) => recover::part(run.tree, &part)?,
         Ok(before) => before,
@@ -119,13 +120,19 @@ impl<T: Tree> Reader<'_, '_, T> {
     /// Refuses a file, unless it is to be overwritten.
     fn refuse(&mut self, file: &str, why: RefusalReason) {
         // A link or a directory is never overwritten: its target is not known.
-        if matches!(why, RefusalReason::NoFile(_)) || !self.run.delivery.overwrite.allows(&self.part.file(file)) {
+        if matches!(why, RefusalReason::NoFile(_))
+            || !self.run.delivery.overwrite.allows(&self.part.file(file))
+        {
             self.refused.push((file.to_owned(), why));
         }
     }
 
     /// Compares a planned object with its file; `None` if the file is refused.
-    fn planned_file<'p>(&mut self, file: &str, planned: &'p PlannedObject) -> Result<Option<PlannedFile<'p>>, T::Error> {
+    fn planned_file<'p>(
+        &mut self,
+        file: &str,
+        planned: &'p PlannedObject,
+    ) -> Result<Option<PlannedFile<'p>>, T::Error> {
         let bytes = to_yaml(&planned.value).into_bytes();
         let sha = sha256(&bytes);
         let entry = self.files.get(file);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::draft::{Draft, PlannedFile, Previous};
 use super::prune::Removal;
 use super::{MAX_FILE, Run};
-use crate::sink::changes::{Changes, ObjectChange, Refused, RefusalReason};
+use crate::sink::changes::{Changes, ObjectChange, RefusalReason, Refused};
 use crate::sink::index::{Entry, Index, sha256};
 use crate::sink::layout::{INDEX, KUSTOMIZATION, Part, kustomization};
 use crate::sink::tree::{Found, Tree};

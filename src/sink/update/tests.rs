@@ -118,7 +118,10 @@ fn a_cluster_changes_its_own_files_alone() {
         ["clusters/stacks/one/helmrelease-one.ccm.yaml", "clusters/stacks/one/stackflux.index"]
     );
     let [object] = changes.objects.as_slice() else { panic!("{:?}", changes.objects) };
-    assert_eq!((object.change, object.why.as_slice()), (ChangeKind::Changed, &["values .port".to_owned()][..]));
+    assert_eq!(
+        (object.change, object.why.as_slice()),
+        (ChangeKind::Changed, &["values .port".to_owned()][..])
+    );
     assert_eq!(files, delivered(&after));
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::credentials::{Credentials, Keychain};
 use super::*;
-use crate::http::tests::host::{Host, Reply, Seen, broken, endless, unused_port, redirect, reply, with};
+use crate::http::tests::host::{Host, Reply, Seen, broken, endless, redirect, reply, unused_port, with};
 use crate::http::tests::options;
 use crate::http::{Client, Options, Url};
 use crate::release::Digest;

@@ -39,7 +39,10 @@ impl Diary {
                 let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
                 while let Some(event) = events.next().await {
                     if let Ok(Event::Apply(object) | Event::InitApply(object)) = event {
-                        entries.lock().unwrap_or_else(PoisonError::into_inner).extend(sentences(&json!(object)));
+                        entries
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .extend(sentences(&json!(object)));
                     }
                 }
             });

@@ -165,7 +165,10 @@ fn paused(scenario: &Scenario) {
     let is_paused = |addon: &Value| {
         let conditions =
             ["Ready", "ClusterAvailable", "ReleaseReady", "ValuesRendered", "Delivered", "AddonsReady"];
-        conditions.map(|kind| condition(addon, kind)).iter().all(|state| (state.0, state.1) == ("Unknown", "Paused"))
+        conditions
+            .map(|kind| condition(addon, kind))
+            .iter()
+            .all(|state| (state.0, state.1) == ("Unknown", "Paused"))
     };
     scenario.wait("clusteraddon", "cluster-addon-a", "said to be paused", is_paused);
     let is_counted = |stack: &Value| stack["status"]["clusters"]["paused"] == 1;

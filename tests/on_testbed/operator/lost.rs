@@ -41,7 +41,8 @@ fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
     probe(&scenario, "False", "Remote connection probe failed, probe last succeeded 5 minutes ago");
     let is_lost = |addon: &Value| condition(addon, "ClusterAvailable").1 == "Unreachable";
     let addon = scenario.wait("clusteraddon", "cluster-addon-a", "ClusterAvailable=Unreachable", is_lost);
-    let expected = ("False", "Unreachable", "Remote connection probe failed, probe last succeeded 5 minutes ago");
+    let expected =
+        ("False", "Unreachable", "Remote connection probe failed, probe last succeeded 5 minutes ago");
     assert_eq!(condition(&addon, "ClusterAvailable"), expected);
     let (status, reason, message) = condition(&addon, "Ready");
     assert_eq!((status, reason), ("False", "Unreachable"), "{message}");
@@ -56,7 +57,9 @@ fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
         scenario.wait(kind, &name, "looked at by Flux", handled);
     }
     let expected = "the cluster's API server is reachable again: asked Flux to reconcile 4 objects now";
-    eventually("an event tells it", || scenario.events("cluster-addon-a").iter().any(|note| note == expected));
+    eventually("an event tells it", || {
+        scenario.events("cluster-addon-a").iter().any(|note| note == expected)
+    });
 
     // Other changes of the Cluster cause no requests.
     probe(&scenario, "True", "Remote connection probe succeeded again");

@@ -83,7 +83,11 @@ fn invalid_release_is_reported_and_affects_no_other() {
 
 /// A request to reconcile that the API server refuses for the `GitRepository` is handled, and changes nothing else; the
 /// next request succeeds.
-fn refused_request_is_reported_in_an_event(scenario: &Scenario, (kind, name): (&str, &str), repository: &str) {
+fn refused_request_is_reported_in_an_event(
+    scenario: &Scenario,
+    (kind, name): (&str, &str),
+    repository: &str,
+) {
     let ask = |token: &str| {
         let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
         scenario.patch(kind, name, &request);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use stackflux::git::{TransferLimits, Reference};
+use stackflux::git::{Reference, TransferLimits};
 
 use super::*;
 
@@ -211,8 +211,11 @@ fn a_server_that_is_never_done_is_given_up() {
     });
     let overall = Duration::from_secs(1);
     let clone = clone(&format!("http://{slow}/r.git"), Credentials::default());
-    let error =
-        refused(write(&clone.with_limits(TransferLimits { overall, ..TransferLimits::default() }), "file", "x"));
+    let error = refused(write(
+        &clone.with_limits(TransferLimits { overall, ..TransferLimits::default() }),
+        "file",
+        "x",
+    ));
     assert!(
         matches!(error, GitError::Transport(TransportError::Timeout { after, .. }) if after == overall),
         "{error}"
@@ -289,7 +292,10 @@ fn server_refusal_is_reported_once_without_the_password() {
     let GitError::Refused { branch, server_message, .. } = &error else { panic!("{error}") };
     assert_eq!(branch, "main");
     assert!(server_message.contains("pre-receive hook declined"), "{server_message}");
-    assert!(server_message.contains("no release on Fridays") && !server_message.contains('\u{1b}'), "{server_message}");
+    assert!(
+        server_message.contains("no release on Fridays") && !server_message.contains('\u{1b}'),
+        "{server_message}"
+    );
     assert_eq!(fs::read_to_string(hook.with_file_name("runs")).unwrap(), "run\n", "asked once");
     assert_eq!(log("hook"), ["write first"]);
 }

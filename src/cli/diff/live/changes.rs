@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::addons::{AddonMatch, OwnedObject, PruneDecision, prune_decision};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::cli::live::prepared::{Delivery, Shared};
-use crate::compare::plans::{HeldAddon, ObjectChange, ChangeKind};
+use crate::compare::plans::{ChangeKind, HeldAddon, ObjectChange};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{
     HelmReleaseStatus, KustomizationStatus, ObservedKind as _, SpecDigest, metadata_of,
@@ -172,7 +172,9 @@ impl<'a> Found<'a> {
                 Some(ObjectChange { waits_for: Some(planned.id.kind.clone()), ..created })
             }
             (_, None) => Some(between(ChangeKind::Created, &planned.id, None, new)),
-            (_, Some(found)) => Some(between(ChangeKind::Changed, &planned.id, Some(&written(found.value)), new)),
+            (_, Some(found)) => {
+                Some(between(ChangeKind::Changed, &planned.id, Some(&written(found.value)), new))
+            }
         }
     }
 

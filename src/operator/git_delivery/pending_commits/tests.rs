@@ -69,7 +69,10 @@ fn what_is_held_is_told_once_and_tried_again() {
     commits.enqueue(&stack, Unit::Source, plan("s"), requester("stack"));
     let held = BTreeMap::from([(cluster.clone(), hold("edited"))]);
     let batch = commits.requested(&stack);
-    assert_eq!(commits.complete(&stack, &batch, &held), BTreeSet::from([requester("one"), requester("stack")]));
+    assert_eq!(
+        commits.complete(&stack, &batch, &held),
+        BTreeSet::from([requester("one"), requester("stack")])
+    );
     assert_eq!(commits.outstanding(&stack), 1);
     let state = commits.enqueue(&stack, cluster.clone(), plan("a"), requester("one"));
     assert_eq!(state, CommitState::Held(hold("edited")));
@@ -160,7 +163,10 @@ fn a_cluster_that_was_let_go_leaves_nothing_behind() {
         CommitState::Committed
     );
     commits.forget_cluster(&key("one"));
-    assert_eq!(commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")), CommitState::Pending);
+    assert_eq!(
+        commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")),
+        CommitState::Pending
+    );
 }
 
 #[test]

@@ -72,7 +72,8 @@ pub(in crate::source::oci) fn run(
             Err(format!("it failed ({status}): run it by hand to see why"))
         };
     }
-    let found: Found = serde_json::from_slice(&output).map_err(|_| "invalid output for a credential helper")?;
+    let found: Found =
+        serde_json::from_slice(&output).map_err(|_| "invalid output for a credential helper")?;
     Ok(Some(match (found.username, found.secret) {
         (_, None) => Credentials::Anonymous,
         (user, Some(token)) if user == "<token>" => Credentials::IdentityToken(token),

@@ -66,7 +66,9 @@ async fn manifests_of_another_digest() {
     let claims = |claimed: &'static [u8]| {
         move |seen: &Seen| {
             let reply = reply(200, release().manifest);
-            seen.path().contains("/manifests/").then(|| with(reply, "docker-content-digest", &digest(claimed)))
+            seen.path()
+                .contains("/manifests/")
+                .then(|| with(reply, "docker-content-digest", &digest(claimed)))
         }
     };
     let host = registry(release(), claims(b"other")).await;
@@ -208,7 +210,8 @@ async fn the_same_page_again_and_again() {
 async fn a_next_page_somewhere_else() {
     let other = Host::start(|_| reply(200, "{}")).await;
     let next = format!("<{}v2/x/tags/list?hidden>; rel=\"next\"", other.url);
-    let host = registry(release(), move |_| Some(with(reply(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
+    let host =
+        registry(release(), move |_| Some(with(reply(200, "{\"tags\":[\"a\"]}"), "link", &next))).await;
     let error = open(&host, &with_password(access())).await.list().await.unwrap_err();
     assert!(matches!(error, OriginError::Transport(TransportError::Redirect { .. })), "{error}");
     assert!(

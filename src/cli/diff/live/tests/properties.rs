@@ -6,7 +6,7 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 use crate::api::SourcePlacement;
-use crate::compare::plans::{ObjectChange, ChangeKind};
+use crate::compare::plans::{ChangeKind, ObjectChange};
 use crate::foreign::flux::observed::{
     GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
 };
