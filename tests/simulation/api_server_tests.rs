@@ -10,7 +10,7 @@ fn server() -> ApiServer {
 }
 
 fn place(kind: &str, name: &str) -> Place {
-    let number = KINDS.iter().position(|of| of.kind == kind).unwrap();
+    let number = KINDS.iter().position(|of| of.name == kind).unwrap();
     (number, if kind == "Namespace" { "" } else { "demo" }.to_owned(), name.to_owned())
 }
 

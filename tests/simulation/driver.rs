@@ -66,7 +66,7 @@ impl Simulation {
     /// An empty management cluster. The namespace contains the seed, because it is a key of the stack repository in memory.
     pub(crate) fn new(seed: u64, runtime: &'static tokio::runtime::Runtime) -> Self {
         let entered = runtime.enter();
-        let namespace = format!("demo-{seed}");
+        let namespace = format!("team-{seed}");
         let wire = Wire::new(ApiServer::new(&[&namespace]));
         let mut random = Random::new(seed);
         let crashes = random.below(4);

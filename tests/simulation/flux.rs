@@ -3,6 +3,8 @@
 //! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: its beginning and its result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
@@ -37,7 +39,7 @@ impl Flux {
     /// The objects that Flux has to reconcile.
     pub(crate) fn pending(&mut self, server: &ApiServer) -> Vec<Place> {
         for entry in &server.log[self.seen..] {
-            let kind = KINDS[entry.kind].kind;
+            let kind = KINDS[entry.kind].name;
             if kind == "GitRepository" || kind == "HelmChart" {
                 self.pending.extend(places(server, &["HelmChart", "HelmRelease", "Kustomization"]));
             }
@@ -65,7 +67,7 @@ impl Flux {
     pub(crate) fn look_at(&mut self, server: &mut ApiServer, place: &Place) -> Option<String> {
         self.pending.remove(place);
         let object = server.get(place)?;
-        let kind = KINDS[place.0].kind;
+        let kind = KINDS[place.0].name;
         let metadata = &object["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
             return self.finalize(server, place, &object);
@@ -109,7 +111,7 @@ impl Flux {
         }
         server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
         let how = if is_suspended { "without an uninstall" } else { "uninstalled" };
-        Some(format!("flux: {} {} is gone, {how}", KINDS[place.0].kind, place.2))
+        Some(format!("flux: {} {} is gone, {how}", KINDS[place.0].name, place.2))
     }
 
     fn fetched(&self, object: &Value) -> Value {
@@ -166,13 +168,23 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
     let source = referred(server, "GitRepository", object, "sourceRef")?;
     let revision = source["status"]["artifact"]["revision"].as_str()?;
     let commit = revision.rsplit(':').next()?;
-    let version = format!("1.0.0+{}", &commit[..12]);
+    let version = match object["spec"]["reconcileStrategy"].as_str()? {
+        "Revision" => format!("1.0.0+{}", &commit[..12]),
+        _ => chart_version(object["spec"]["chart"].as_str()?),
+    };
     let artifact = json!({
         "url": "http://localhost/chart.tgz", "path": "chart.tgz", "digest": "sha256:0", "revision": version,
         "size": 1, "lastUpdateTime": "2026-11-20T20:42:55Z",
     });
     let more = json!({"artifact": artifact, "observedChartName": "chart", "observedSourceArtifactRevision": revision});
     Some(done(object, "ChartPackageSucceeded", "packaged the chart", &more))
+}
+
+/// The version of a chart of the stack repository.
+fn chart_version(path: &str) -> String {
+    let stack = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack");
+    let text = fs::read_to_string(stack.join(path).join("Chart.yaml")).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("version: ")).unwrap().to_owned()
 }
 
 /// The object that a reference names, if it is ready in its present generation.
@@ -227,7 +239,7 @@ fn digest(value: &Value) -> String {
 
 /// The number of a kind.
 pub(crate) fn number(kind: &str) -> usize {
-    KINDS.iter().position(|found| found.kind == kind).unwrap()
+    KINDS.iter().position(|found| found.name == kind).unwrap()
 }
 
 fn place(kind: usize, object: &Value) -> Place {

@@ -108,7 +108,7 @@ impl Operator {
     /// Sends the operator an event of the watch of a kind.
     pub(crate) fn deliver(&mut self, kind: usize, event: Event<Value>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
-        match KINDS[kind].kind {
+        match KINDS[kind].name {
             "Namespace" => feed(context, &caches.namespaces, event, enqueue::on_namespace_event),
             "ClusterStack" => feed(context, &caches.stacks, event, enqueue::on_stack_event),
             "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::on_release_event),

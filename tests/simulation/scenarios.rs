@@ -7,7 +7,7 @@ use crate::flux::number;
 use crate::repository::{V1, V2};
 
 /// Number of seeds that each scenario runs with.
-const SEEDS: u64 = 50;
+const SEEDS: u64 = 1000;
 
 /// Runs a scenario with many seeds: it ends, no rule is broken, and the end is the same for all.
 fn run(scenario: impl Fn(&mut Simulation)) {
@@ -75,7 +75,7 @@ fn end(simulation: &Simulation) -> Vec<String> {
             .collect();
         let (kind, name, spec) = (&object["kind"], &object["metadata"]["name"], &object["spec"]);
         let spec = if *kind == "ClusterAddon" { &Value::Null } else { spec };
-        format!("{kind} {name} {spec} {}", conditions.join(" ")).replace(&simulation.namespace, "demo")
+        format!("{kind} {name} {spec} {}", conditions.join(" ")).replace(&simulation.namespace, "team")
     };
     objects.map(line).collect()
 }
@@ -121,7 +121,7 @@ fn deliver(simulation: &mut Simulation) {
 }
 
 fn is_ready(simulation: &Simulation) -> bool {
-    let addon = simulation.get("ClusterAddon", "one");
+    let addon = simulation.get("ClusterAddon", "cluster-addon-one");
     addon.is_some_and(|addon| condition(&addon, "Ready") == Some(("True", true)))
 }
 

@@ -65,8 +65,8 @@ impl<'a> Subject<'a> {
             "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might \
              have been {may}"
         );
-        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.kind, 1);
-        self.conflict(&resource, self.kind.kind, &why)
+        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.name, 1);
+        self.conflict(&resource, self.kind.name, &why)
     }
 
     fn conflict(&self, resource: &str, kind: &str, why: &str) -> Answer {
@@ -93,14 +93,14 @@ impl<'a> Subject<'a> {
 
     /// A finalizer cannot be added to an object that is being deleted.
     pub(super) fn new_finalizers(&self, added: &[&str]) -> Answer {
-        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.kind, 1);
+        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.name, 1);
         let names: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
         let cause = format!(
             "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
             names.join(", ")
         );
         let message = format!("{resource} {:?} is invalid: metadata.finalizers: {cause}", self.name);
-        let mut details = self.details(self.kind.kind);
+        let mut details = self.details(self.kind.name);
         let cause =
             json!({"reason": "FieldValueForbidden", "message": cause, "field": "metadata.finalizers"});
         // The metadata of a custom object is validated twice.

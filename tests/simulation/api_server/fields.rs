@@ -71,10 +71,10 @@ fn collect<'a>(value: &'a Value, field: Field, found: &mut BTreeMap<Field, &'a V
             object.iter().for_each(|(name, value)| collect(value, below(format!("f:{name}")), found));
         }
         Value::Array(items) if is_set(&field) => {
-            items.iter().for_each(|item| _ = found.insert(below(format!("v:{item}")), item));
+            found.extend(items.iter().map(|item| (below(format!("v:{item}")), item)));
         }
         Value::Array(items) if is_owners(&field) => {
-            items.iter().for_each(|item| _ = found.insert(below(owner_part(item)), item));
+            found.extend(items.iter().map(|item| (below(owner_part(item)), item)));
         }
         value => _ = found.insert(field, value),
     }

@@ -8,7 +8,7 @@ pub(crate) struct Kind {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) plural: &'static str,
-    pub(crate) kind: &'static str,
+    pub(crate) name: &'static str,
     /// Defaults of the schema: a path, and the JSON of the value.
     defaults: &'static [(&'static [&'static str], &'static str)],
 }
@@ -19,12 +19,12 @@ const UNOBSERVED: (&[&str], &str) = (&["status"], r#"{"observedGeneration":-1}"#
 
 /// All kinds. Those that the operator only creates (events) or never writes are left out.
 pub(crate) const KINDS: &[Kind] = &[
-    Kind { group: "", version: "v1", plural: "namespaces", kind: "Namespace", defaults: &[] },
+    Kind { group: "", version: "v1", plural: "namespaces", name: "Namespace", defaults: &[] },
     Kind {
         group: OURS.0,
         version: OURS.1,
         plural: "clusterstacks",
-        kind: "ClusterStack",
+        name: "ClusterStack",
         defaults: &[
             (&["spec", "autoSubscribe"], "false"),
             (&["spec", "channel"], r#""stable""#),
@@ -38,35 +38,35 @@ pub(crate) const KINDS: &[Kind] = &[
         group: OURS.0,
         version: OURS.1,
         plural: "clusterstackreleases",
-        kind: "ClusterStackRelease",
+        name: "ClusterStackRelease",
         defaults: &[(&["status", "ready"], "false")],
     },
     Kind {
         group: OURS.0,
         version: OURS.1,
         plural: "clusteraddons",
-        kind: "ClusterAddon",
+        name: "ClusterAddon",
         defaults: &[(&["status", "ready"], "false")],
     },
     Kind {
         group: "cluster.x-k8s.io",
         version: "v1beta2",
         plural: "clusters",
-        kind: "Cluster",
+        name: "Cluster",
         defaults: &[],
     },
     Kind {
         group: "source.toolkit.fluxcd.io",
         version: "v1",
         plural: "gitrepositories",
-        kind: "GitRepository",
+        name: "GitRepository",
         defaults: &[(&["spec", "timeout"], r#""60s""#), UNOBSERVED],
     },
     Kind {
         group: "source.toolkit.fluxcd.io",
         version: "v1",
         plural: "helmcharts",
-        kind: "HelmChart",
+        name: "HelmChart",
         defaults: &[
             (&["spec", "reconcileStrategy"], r#""ChartVersion""#),
             (&["spec", "version"], r#""*""#),
@@ -77,17 +77,17 @@ pub(crate) const KINDS: &[Kind] = &[
         group: "helm.toolkit.fluxcd.io",
         version: "v2",
         plural: "helmreleases",
-        kind: "HelmRelease",
+        name: "HelmRelease",
         defaults: &[(&["spec", "uninstall", "deletionPropagation"], r#""background""#), UNOBSERVED],
     },
     Kind {
         group: "kustomize.toolkit.fluxcd.io",
         version: "v1",
         plural: "kustomizations",
-        kind: "Kustomization",
+        name: "Kustomization",
         defaults: &[(&["spec", "force"], "false"), UNOBSERVED],
     },
-    Kind { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", defaults: &[] },
+    Kind { group: "events.k8s.io", version: "v1", plural: "events", name: "Event", defaults: &[] },
 ];
 
 /// The number of namespaces among the kinds.
@@ -102,7 +102,7 @@ pub(super) fn number(group: &str, version: &str, plural: &str) -> usize {
 
 /// The number of the kind of an object.
 pub(super) fn of(object: &Value) -> usize {
-    let is_it = |kind: &Kind| object["kind"] == kind.kind && object["apiVersion"] == kind.api_version();
+    let is_it = |kind: &Kind| object["kind"] == kind.name && object["apiVersion"] == kind.api_version();
     let found = KINDS.iter().position(is_it);
     found.unwrap_or_else(|| panic!("no kind of {object}"))
 }

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 pub(super) fn json_patch(target: &mut Value, patch: &Value) -> bool {
     let operations = patch.as_array().expect("a JSON patch is a list");
     operations.iter().all(|operation| {
-        let (path, value) = (operation["path"].as_str().unwrap(), &operation["value"]);
+        let (pointer, value) = (operation["path"].as_str().unwrap(), &operation["value"]);
         match operation["op"].as_str().unwrap() {
-            "test" => target.pointer(path).unwrap_or(&Value::Null) == value,
+            "test" => target.pointer(pointer).unwrap_or(&Value::Null) == value,
             // The library of the real one also replaces a missing value.
-            "add" | "replace" => put(target, path, value.clone()),
-            "remove" => remove(target, path),
+            "add" | "replace" => put(target, pointer, value.clone()),
+            "remove" => remove(target, pointer),
             other => panic!("the operation {other} is not in use"),
         }
     })

@@ -155,7 +155,7 @@ impl ApiServer {
         } else {
             metadata["labels"] = json!({"kubernetes.io/metadata.name": name});
         }
-        json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata})
+        json!({"apiVersion": kind.api_version(), "kind": kind.name, "metadata": metadata})
     }
 
     /// Whether an object can be created in a namespace.
