@@ -54,8 +54,8 @@ impl Receipts {
                 unchanged.while_suspended(&facts.snapshot, available)
             }
             (Target::Available(available), Delivery::Elsewhere(hold)) => {
-                let held = available.planned().map(|object| (addon_of(object).to_owned(), hold.clone()));
-                Self { committed: held.collect(), ..unchanged }
+                let addons = available.planned().map(|object| addon_of(object).to_owned());
+                Self { committed: addons.map(|addon| (addon, hold.clone())).collect(), ..unchanged }
             }
             _ => unchanged,
         }

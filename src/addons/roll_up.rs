@@ -260,14 +260,12 @@ impl View<'_> {
     fn as_it_is(&self, name: &AddonName, object: &AddonObject) -> AddonFacts {
         let is_it =
             |before: &&AddonStatus| before.name == name.as_str() && before.object.as_ref() == Some(object);
-        match self.snapshot.addons_before().find(is_it) {
-            Some(before) => self.kept(name.clone(), before),
-            None => {
-                let object = Some(object.clone());
-                let bare = AddonStatus { name: name.to_string(), object, ..AddonStatus::default() };
-                self.kept(name.clone(), &bare)
-            }
+        if let Some(before) = self.snapshot.addons_before().find(is_it) {
+            return self.kept(name.clone(), before);
         }
+        let object = Some(object.clone());
+        let bare = AddonStatus { name: name.to_string(), object, ..AddonStatus::default() };
+        self.kept(name.clone(), &bare)
     }
 
     fn kept(&self, name: AddonName, before: &AddonStatus) -> AddonFacts {

@@ -38,14 +38,12 @@ impl Existing {
     /// Converts to an [`Opened`] that was found, not created.
     pub(super) fn opened(self) -> Result<Opened, ForgeError> {
         let url: Option<Url> = self.url.parse().ok();
-        match url.filter(|url| matches!(url.scheme(), "http" | "https")) {
-            // A parsed URL has no control characters and no spaces.
-            Some(url) => Ok(Opened { url: url.into(), number: self.number, created: false }),
-            None => {
-                let error = "the address of the pull request is not a URL".to_owned();
-                Err(TransportError::Malformed { place: self.place, error }.into())
-            }
-        }
+        // A parsed URL has no control characters and no spaces.
+        let Some(url) = url.filter(|url| matches!(url.scheme(), "http" | "https")) else {
+            let error = "the address of the pull request is not a URL".to_owned();
+            return Err(TransportError::Malformed { place: self.place, error }.into());
+        };
+        Ok(Opened { url: url.into(), number: self.number, created: false })
     }
 }
 

@@ -107,8 +107,8 @@ async fn publish_missing(
                 is_changed = true;
             }
             Ok(Ok(Published::Unchanged)) => {}
-            Ok(Err(hold)) => held.push(PublishError::Held(hold).to_string()),
-            Err(Stop::Held(hold, class)) => failures.push((hold, class)),
+            Ok(Err(refused)) => held.push(PublishError::Held(refused).to_string()),
+            Err(Stop::Held(failure, class)) => failures.push((failure, class)),
             Err(Stop::Busy) => return Err(Stop::Busy),
         }
     }

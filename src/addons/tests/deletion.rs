@@ -116,8 +116,8 @@ fn pruned_objects_are_awaited_before_the_next_cluster_addon() {
     };
     let message = "the files are removed: waits until Kustomization flux-system/fleet, which has applied \
                    main@sha1:1, deletes HelmRelease c1.cni";
-    let held = Some((Reason::CommitNotApplied, message.to_owned()));
-    assert_eq!(hold(&applied, Some(json!({}))), held);
+    let waits = Some((Reason::CommitNotApplied, message.to_owned()));
+    assert_eq!(hold(&applied, Some(json!({}))), waits);
     assert_eq!(hold(&[], Some(json!({}))), None, "Flux has deleted it");
     assert_eq!(hold(&ours, Some(json!({}))), None, "Flux does not apply it");
     for (changes, why) in [

@@ -142,9 +142,9 @@ fn sources_in_other_namespaces_pin_nothing() {
         cni(&resolve(stack, &first, &catalog, &existing(objects)).unwrap()).1
     };
     let other = pinned("tenant", "sha256:other");
-    assert_eq!(of(&stack, &[other.clone()]), COMMITS[0]);
+    assert_eq!(of(&stack, std::slice::from_ref(&other)), COMMITS[0]);
     stack.flux.sources = SourcePlacement::PerNamespace;
-    assert_eq!(of(&stack, &[other.clone()]), COMMITS[0], "a tenant wrote it");
+    assert_eq!(of(&stack, std::slice::from_ref(&other)), COMMITS[0], "a tenant wrote it");
     assert_eq!(of(&stack, &[pinned("tenant", &digest)]), COMMITS[0], "a copy beside its users");
     assert_eq!(of(&stack, &[pinned("stacks", &digest), other]), COMMITS[2], "it is beside the class");
 }

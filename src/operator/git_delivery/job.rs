@@ -242,8 +242,8 @@ impl Job {
         let (file, why) = (file.trim_start_matches('/'), &refused.why);
         let message = format!("{file} {why}: {}", why.resolution());
         for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
-            let hold = Hold { reason: Reason::FileEdited, message: message.clone() };
-            held.entry(unit.clone()).or_insert(hold);
+            held.entry(unit.clone())
+                .or_insert_with(|| Hold { reason: Reason::FileEdited, message: message.clone() });
         }
     }
 
