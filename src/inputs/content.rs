@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{GitRepository, HelmChart, Kustomization, Observed};
@@ -37,6 +38,15 @@ impl CatalogEntry {
         let addons = release.addons.iter().map(|addon| (addon.name.clone(), addon.digest)).collect();
         Self { revision, digest: release.digest, addons }
     }
+}
+
+/// Returns the commit that a release is pinned at; `None` if the release has another content than the pinned one.
+///
+/// # Errors
+///
+/// If the pin is not the hash of a commit.
+pub fn pinned_revision(digest: Digest, pin: &PinnedSource) -> Result<Option<Revision>, NameError> {
+    if pin.digest != digest.to_string() { Ok(None) } else { pin.revision.parse().map(Some) }
 }
 
 /// The releases of a stack repository in their order.

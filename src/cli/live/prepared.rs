@@ -316,8 +316,7 @@ impl Sources<'_> {
         let key = Key::new(stack.namespace.as_str(), &name.to_string());
         match self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref()) {
             None => Ok(served.cloned()),
-            Some(pin) if pin.digest != release.digest.to_string() => Ok(None),
-            Some(pin) => pin.revision.parse().map(Some).map_err(|error| {
+            Some(pin) => content::pinned_revision(release.digest, pin).map_err(|error| {
                 format!("spec.source.revision of ClusterStackRelease {}/{name}: {error}", stack.namespace)
             }),
         }

@@ -285,3 +285,15 @@ fn manifests_that_a_cluster_has_keep_their_source() {
     goes["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
     assert_eq!(of(&[goes], &both), from(v1));
 }
+
+#[test]
+fn release_is_pinned_only_with_the_pinned_content() {
+    let digest = release("docker-demo-1-34-v1", "a: 1").digest;
+    let pinned = |revision: &str, pinned: &str| {
+        let (revision, pinned, path) = (revision.to_owned(), pinned.to_owned(), "releases".to_owned());
+        pinned_revision(digest, &PinnedSource { revision, digest: pinned, path })
+    };
+    assert_eq!(pinned(COMMITS[1], &digest.to_string()), Ok(Some(COMMITS[1].parse().unwrap())));
+    assert_eq!(pinned(COMMITS[1], "sha256:0"), Ok(None), "other content");
+    assert!(pinned("main", &digest.to_string()).is_err());
+}

@@ -216,10 +216,10 @@ fn pinned(
         let pin: Option<&PinnedSource> = other.spec.source.as_ref();
         let named = other.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
         let (Some(pin), Some(named)) = (pin, named) else { continue };
-        let Some(found) = catalog.get_mut(&named) else { continue };
-        match pin.revision.parse() {
-            Ok(revision) if found.digest.to_string() == pin.digest => found.revision = revision,
-            _ => _ = catalog.remove(&named),
+        let Some(found) = catalog.remove(&named) else { continue };
+        // The reconcile of a release reports its invalid pin.
+        if let Ok(Some(revision)) = content::pinned_revision(found.digest, pin) {
+            catalog.insert(named, CatalogEntry { revision, ..found });
         }
     }
     catalog.insert(name.clone(), entry);
