@@ -144,40 +144,14 @@ impl Existing {
     }
 
     /// The source that pins a release. It is beside the class: users who may write objects in the namespace of a Cluster
-    /// must not pin releases, so copies of sources do not count.
+    /// must not choose contents, so the copies there do not count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
-        let namespace = match stack.flux.sources {
-            SourcePlacement::Shared => &stack.source.namespace,
-            SourcePlacement::PerNamespace => &stack.namespace,
-        };
-        self.sources.get(&release.to_string())?.get(namespace.as_str())
+        self.sources.get(&release.to_string())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 
-    /// The chart of an addon's content: beside the stack's source, or if charts are copied to their users, a copy as a
-    /// plan would have it. Users may write such objects, so no other copy counts.
-    fn chart(
-        &self,
-        stack: &Stack,
-        catalog: &Catalog,
-        addon: &Addon,
-        chart: &ObjectName,
-    ) -> Option<&ExistingChart> {
-        let found = self.charts.get(chart.as_str())?;
-        let is_planned = |copy: &&ExistingChart| {
-            let Ok(source) = copy.source.parse::<ReleaseName>() else { return false };
-            let has_content = match catalog.get(&source) {
-                Some(entry) => entry.addons.get(&addon.name) == Some(&addon.digest),
-                None => self.source(stack, &source).is_some(),
-            };
-            has_content
-                && stack.line.has(&source)
-                && copy.digest == addon.digest.to_string()
-                && copy.path == release_path(&stack.source.path, &source, &addon.path)
-        };
-        match stack.flux.sources {
-            SourcePlacement::Shared => found.get(stack.source.namespace.as_str()),
-            SourcePlacement::PerNamespace => found.values().find(is_planned),
-        }
+    /// The chart of an addon's content, beside the class like its source.
+    fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
+        self.charts.get(chart.as_str())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 }
 
@@ -290,7 +264,7 @@ pub fn resolve(
     for addon in &release.addons {
         let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
         let kept = if addon.is_chart() {
-            kept(addon, &chart, existing.chart(stack, catalog, addon, &chart))?
+            kept(addon, &chart, existing.chart(stack, &chart))?
         } else {
             existing.manifests(stack, catalog, addon)
         };

@@ -71,16 +71,10 @@ fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, Plan
     PlannedObject::flux(Step::Sources, metadata, spec)
 }
 
-/// The sources of a release in the namespace of its class, and its charts if sources are shared.
+/// The sources and charts of a release, beside its class: they also record where each content comes from.
 pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
-    let (stack, release) = (inputs.stack, &inputs.release.name);
-    match stack.flux.sources {
-        SourcePlacement::Shared => of_addons(inputs, &stack.source.namespace),
-        SourcePlacement::PerNamespace => {
-            let pin = inputs.contents.pins.get(release);
-            pin.map(|pin| pinned(stack, &stack.namespace, release, pin)).into_iter().collect()
-        }
-    }
+    let stack = inputs.stack;
+    of_addons(inputs, stack.source_namespace(&stack.namespace))
 }
 
 /// The sources and charts that the clusters of a namespace need in it: none if sources are shared.

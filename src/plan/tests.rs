@@ -150,8 +150,10 @@ fn per_namespace_sources_are_referenced_within_the_namespace() {
     let cni = plan.objects().find(|object| object.id.name == "one.cni").unwrap();
     let chart = text(&cni.value, &["spec", "chartRef", "name"]);
     assert_eq!(cni.value["spec"]["chartRef"].get("namespace"), None);
-    assert!(ids(&plan).contains(&format!("HelmChart team/{chart}")));
-    assert!(ids(&plan).contains(&"GitRepository team/docker-demo-1-34-v1".to_owned()));
+    for namespace in ["team", "stacks"] {
+        assert!(ids(&plan).contains(&format!("HelmChart {namespace}/{chart}")));
+        assert!(ids(&plan).contains(&format!("GitRepository {namespace}/docker-demo-1-34-v1")));
+    }
     fixture.stack.flux.sources = SourcePlacement::Shared;
     let shared = fixture.plan("v1", &["one"]);
     let cni = shared.objects().find(|object| object.id.name == "one.cni").unwrap();

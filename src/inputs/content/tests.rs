@@ -150,26 +150,27 @@ fn sources_in_other_namespaces_pin_nothing() {
 }
 
 #[test]
-fn copied_chart_counts_as_a_plan_would_have_it() {
+fn charts_in_other_namespaces_choose_no_source() {
     let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
     let (first, second) = (release(v1, "a: 1\n"), release(v2, "a: 1\n"));
-    let changed = release("docker-demo-1-34-v3", "a: 2\n");
-    let copy = |in_release: &Release, digest: &str, path: &str| {
-        let mut copy = chart(&first, in_release, digest);
-        copy["metadata"]["namespace"] = json!("tenant");
-        copy["spec"]["chart"] = json!(path);
+    let digest = first.addons[0].digest.to_string();
+    let copy = |namespace: &str, digest: &str| {
+        let mut copy = chart(&first, &second, digest);
+        copy["metadata"]["namespace"] = json!(namespace);
+        copy["spec"]["chart"] = json!(format!("./releases/{v2}/cluster-addon/cni"));
         copy
     };
+    let catalog = catalog(&[&first, &second]);
+    let of = |stack: &Stack, object: Value| {
+        cni(&resolve(stack, &first, &catalog, &existing(&[object])).unwrap()).0
+    };
     let mut stack = stack();
-    stack.flux.sources = SourcePlacement::PerNamespace;
-    let catalog = catalog(&[&first, &second, &changed]);
-    let of = |object: Value| cni(&resolve(&stack, &first, &catalog, &existing(&[object])).unwrap()).0;
-    let digest = first.addons[0].digest.to_string();
-    let path = |release: &str| format!("./releases/{release}/cluster-addon/cni");
-    assert_eq!(of(copy(&second, &digest, &path(v2))), v2, "it keeps its source");
-    assert_eq!(of(copy(&second, &digest, "./releases/docker-demo-1-34-v2/other")), v1, "another directory");
-    assert_eq!(of(copy(&changed, &digest, &path("docker-demo-1-34-v3"))), v1, "a release with other content");
-    assert_eq!(of(copy(&second, "sha256:other", &path(v2))), v1, "another digest blocks no stack");
+    for placement in [SourcePlacement::Shared, SourcePlacement::PerNamespace] {
+        stack.flux.sources = placement;
+        assert_eq!(of(&stack, copy("stacks", &digest)), v2, "it keeps its source: {placement:?}");
+        assert_eq!(of(&stack, copy("tenant", &digest)), v1, "a tenant wrote it: {placement:?}");
+        assert_eq!(of(&stack, copy("tenant", "sha256:other")), v1, "it blocks no release: {placement:?}");
+    }
 }
 
 #[test]
