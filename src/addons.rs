@@ -24,8 +24,8 @@ pub use cluster_addon::{
 };
 pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
 pub use deletion::{
-    Deletion, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
-    prune_hold,
+    Deletion, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
+    is_reported, prune_hold,
 };
 pub use handover::{
     Disown, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,

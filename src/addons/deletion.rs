@@ -1,14 +1,15 @@
 //! Decides whether to suspend and delete the objects of a Cluster's addons, so that nothing is uninstalled, because the
 //! Cluster, its `ClusterAddon` or its namespace is being deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use super::{FluxObject, cluster_uid};
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
-use crate::foreign::capi::Cluster;
-use crate::foreign::flux::observed::Kustomization;
-use crate::foreign::flux::ownership::applier_of;
+use crate::foreign::capi::{Cluster, field, text};
+use crate::foreign::flux::ownership::{applier_of, is_prune_disabled};
 use crate::gate::Hold;
 use crate::names::Key;
 
@@ -82,22 +83,54 @@ pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Delet
     }
 }
 
-/// Returns the hold of a recreated Cluster's next `ClusterAddon` after the files are removed from the repository: Flux
-/// still has to delete these objects, which are suspended. The next `ClusterAddon` would resume them, and Flux would then
-/// uninstall the addons of those that it deletes. `appliers` are the Kustomizations that apply the objects. A Kustomization
-/// that does not exist, is suspended or is being deleted, or does not prune, deletes nothing.
+/// The part of a `Kustomization` that says which objects it deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruner {
+    prunes: bool,
+    is_suspended: bool,
+    applied: String,
+    /// The objects that it applied, each as `<namespace>_<name>_<group>_<kind>`.
+    inventory: BTreeSet<String>,
+}
+
+impl Pruner {
+    /// Reads a `Kustomization`: <https://fluxcd.io/flux/components/kustomize/kustomizations/#inventory>.
+    #[must_use]
+    pub fn of(kustomization: &Value) -> Self {
+        let is_set = |path: &[&str]| field(kustomization, path) == Some(&Value::Bool(true));
+        let entries = field(kustomization, &["status", "inventory", "entries"]).and_then(Value::as_array);
+        let ids = entries.into_iter().flatten().map(|entry| text(entry, &["id"]).to_owned());
+        Self {
+            prunes: is_set(&["spec", "prune"]),
+            is_suspended: is_set(&["spec", "suspend"]),
+            applied: text(kustomization, &["status", "lastAppliedRevision"]).to_owned(),
+            inventory: ids.collect(),
+        }
+    }
+
+    /// Whether the `Kustomization` deletes an object once its source lacks the file of the object, or once the
+    /// `Kustomization` itself is deleted.
+    fn prunes(&self, object: &FluxObject) -> bool {
+        let (namespace, name) = (object.object().namespace.as_deref().unwrap_or_default(), object.name());
+        let id = format!("{namespace}_{name}_{}_{}", object.group(), object.kind());
+        self.prunes && !is_prune_disabled(object.object()) && self.inventory.contains(&id)
+    }
+}
+
+/// Returns the hold of a `ClusterAddon` after its files are removed from the repository: Flux still has to delete these
+/// objects, which are suspended. The next `ClusterAddon` would resume them, and Flux would then uninstall the addons of
+/// those that it deletes. `pruners` are the Kustomizations that apply the objects, as far as they exist.
 #[must_use]
-pub fn prune_hold(objects: &[FluxObject], appliers: &BTreeMap<Key, Kustomization>) -> Option<Hold> {
-    let prunes =
-        |found: &&Kustomization| found.refers_to.prunes && !found.suspended && !found.metadata.terminating;
-    let mut waits = objects.iter().filter_map(|object| {
+pub fn prune_hold(objects: &[FluxObject], pruners: &BTreeMap<Key, Pruner>) -> Option<Hold> {
+    let (object, key, pruner) = objects.iter().find_map(|object| {
         let key = applier_of(object.object())?;
-        let applier = appliers.get(&key).filter(prunes)?;
-        Some((object, key, applier.status.last_applied_revision.as_deref().unwrap_or("nothing")))
-    });
-    let (object, key, revision) = waits.next()?;
+        let pruner = pruners.get(&key).filter(|pruner| pruner.prunes(object))?;
+        Some((object, key, pruner))
+    })?;
+    let state = if pruner.is_suspended { "is suspended at" } else { "has applied" };
     let message = format!(
-        "the files are removed: waits until Kustomization {key}, which has applied {revision}, deletes {} {}",
+        "the files are removed: waits until Kustomization {key}, which {state} {}, deletes {} {}",
+        pruner.applied,
         object.kind(),
         object.name()
     );

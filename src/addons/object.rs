@@ -32,6 +32,15 @@ impl FluxObject {
         }
     }
 
+    /// Returns the API group.
+    #[must_use]
+    pub fn group(&self) -> &'static str {
+        match self {
+            Self::HelmRelease(_) => HelmReleaseStatus::GROUP,
+            Self::Kustomization(_) => KustomizationStatus::GROUP,
+        }
+    }
+
     /// Returns names, labels, annotations and owners.
     #[must_use]
     pub fn object(&self) -> &ObjectMeta {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::foreign::flux::observed::Kustomization;
 use crate::names::Key;
 
 fn live(cluster: Option<&Cluster>) -> LiveOwners<'_> {
@@ -95,36 +94,52 @@ fn cause_is_reported_once() {
 }
 
 #[test]
-fn pruned_objects_are_awaited_before_the_next_cluster_addon() {
+fn addon_is_kept_until_flux_has_deleted_its_objects() {
     let fleet = Key::new("flux-system", "fleet");
     let of_fleet = json!({"metadata": {"ownerReferences": null, "labels": {
         labels::APPLIED_BY_NAMESPACE: "flux-system", labels::APPLIED_BY_NAME: "fleet",
     }}});
-    let applied = [flux_object("HelmRelease", "cni", &of_fleet)];
-    let ours = [flux_object("HelmRelease", "cni", &json!({}))];
-    let kustomization = |changes: Value| -> Kustomization {
-        let mut object = json!({
-            "metadata": {"name": "fleet", "namespace": "flux-system"}, "spec": {"prune": true},
-            "status": {"lastAppliedRevision": "main@sha1:1"},
+    let applied = flux_object("HelmRelease", "cni", &of_fleet);
+    let ours = flux_object("HelmRelease", "cni", &json!({}));
+    let mut disabled = of_fleet.clone();
+    disabled["metadata"]["annotations"] = json!({"kustomize.toolkit.fluxcd.io/prune": "disabled"});
+    let disabled = flux_object("HelmRelease", "cni", &disabled);
+    let namespace = applied.object().namespace.clone().unwrap();
+    let entry = |name: &str| json!({"id": format!("{namespace}_{name}_helm.toolkit.fluxcd.io_HelmRelease"), "v": "v2"});
+    let hold = |object: &FluxObject, changes: Option<Value>| {
+        let pruners = changes.map(|changes| {
+            let mut kustomization = json!({
+                "spec": {"prune": true},
+                "status": {"lastAppliedRevision": "main@sha1:1", "inventory": {"entries": [entry("c1.cni")]}},
+            });
+            merge(&mut kustomization, &changes);
+            (fleet.clone(), Pruner::of(&kustomization))
         });
-        merge(&mut object, &changes);
-        serde_json::from_value(object).unwrap()
+        let hold = prune_hold(std::slice::from_ref(object), &pruners.into_iter().collect())?;
+        assert_eq!(hold.reason, Reason::CommitNotApplied);
+        Some(hold.message)
     };
-    let hold = |objects: &[FluxObject], changes: Option<Value>| {
-        let appliers = changes.map(|changes| (fleet.clone(), kustomization(changes))).into_iter().collect();
-        prune_hold(objects, &appliers).map(|hold| (hold.reason, hold.message))
+    let waits = |state: &str| {
+        Some(format!(
+            "the files are removed: waits until Kustomization flux-system/fleet, which {state} main@sha1:1, deletes \
+             HelmRelease c1.cni"
+        ))
     };
-    let message = "the files are removed: waits until Kustomization flux-system/fleet, which has applied \
-                   main@sha1:1, deletes HelmRelease c1.cni";
-    let waits = Some((Reason::CommitNotApplied, message.to_owned()));
-    assert_eq!(hold(&applied, Some(json!({}))), waits);
-    assert_eq!(hold(&[], Some(json!({}))), None, "Flux has deleted it");
+    assert_eq!(hold(&applied, Some(json!({}))), waits("has applied"));
+    assert_eq!(hold(&applied, Some(deleted())), waits("has applied"), "its deletion deletes the objects");
+    assert_eq!(
+        hold(&applied, Some(suspended())),
+        waits("is suspended at"),
+        "it deletes them when it is resumed"
+    );
+    assert_eq!(prune_hold(&[], &BTreeMap::new()), None, "Flux has deleted them");
     assert_eq!(hold(&ours, Some(json!({}))), None, "Flux does not apply it");
+    assert_eq!(hold(&disabled, Some(json!({}))), None, "Flux leaves it");
     for (changes, why) in [
-        (Some(suspended()), "it is suspended"),
-        (Some(deleted()), "it is being deleted"),
         (Some(json!({"spec": {"prune": false}})), "it does not prune"),
-        (None, "it is gone"),
+        (Some(json!({"status": {"inventory": {"entries": [entry("c2.cni")]}}})), "it applied another one"),
+        (Some(json!({"status": null})), "it applied nothing"),
+        (None, "it does not exist"),
     ] {
         assert_eq!(hold(&applied, changes), None, "{why}");
     }

@@ -70,6 +70,14 @@ pub fn applier_of(object: &ObjectMeta) -> Option<Key> {
     Some(Key { namespace: label(labels::APPLIED_BY_NAMESPACE)?, name: label(labels::APPLIED_BY_NAME)? })
 }
 
+/// Whether Flux leaves an object that it applied when its file is removed:
+/// <https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources>.
+#[must_use]
+pub fn is_prune_disabled(object: &ObjectMeta) -> bool {
+    let mut maps = object.annotations.iter().chain(&object.labels);
+    maps.any(|map| map.get("kustomize.toolkit.fluxcd.io/prune").is_some_and(|value| value == "disabled"))
+}
+
 /// The object of ours that a Flux object without an owner belongs to, by its labels: objects from a repository have no
 /// owner.
 #[must_use]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -26,12 +27,12 @@ use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
-    Deletion, FluxObject, LiveOwners, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
-    is_reported, prune_hold,
+    Deletion, FluxObject, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted,
+    is_cluster_deleted, is_reported, prune_hold,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
-use crate::foreign::flux::observed::Kustomization;
-use crate::foreign::flux::ownership::applier_of;
+use crate::foreign::flux::observed::{KustomizationStatus, ObservedKind as _};
+use crate::foreign::flux::ownership::{applier_of, is_applied_by_flux};
 use crate::gate::Hold;
 use crate::rollup::deleted_cluster_addon;
 use crate::runtime::api_server::RequestError;
@@ -40,6 +41,9 @@ use crate::runtime::queue::Next;
 
 /// Delay before checking the cause, or the deletion of the objects, again.
 const REQUEUE_AFTER: Duration = Duration::from_secs(2);
+
+/// Delay before asking again whether Flux still has to delete objects. Their deletion is an event.
+const REQUEUE_UNPRUNED_AFTER: Duration = Duration::from_secs(30);
 
 /// Suspends and deletes the objects of a Cluster's addons, once the API server confirms the cause.
 pub(super) async fn suspend_and_delete(
@@ -74,12 +78,11 @@ pub(super) async fn suspend_and_delete(
                 return Ok(Next::After(REQUEUE_AFTER));
             }
             // In a namespace that is being deleted, no other ClusterAddon follows.
-            if deletion.is_recreated
-                && !context.is_terminating(&key.namespace)
+            if !context.is_terminating(&key.namespace)
                 && let Some(hold) = awaits_prune(context, addon).await?
             {
                 write_status(context, addon, &why, Some(&hold)).await?;
-                return Ok(Next::After(REQUEUE_AFTER));
+                return Ok(Next::After(REQUEUE_UNPRUNED_AFTER));
             }
             objects
         }
@@ -178,12 +181,18 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
 async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(object.object())).collect();
-    let mut appliers = BTreeMap::new();
+    let kind = GroupVersionKind::gvk(
+        KustomizationStatus::GROUP,
+        KustomizationStatus::VERSION,
+        KustomizationStatus::KIND,
+    );
+    let resource = ApiResource::from_gvk_with_plural(&kind, KustomizationStatus::PLURAL);
+    let mut pruners = BTreeMap::new();
     for key in keys {
-        let live: Option<Kustomization> = context.api.get(&key).await?;
-        appliers.extend(live.map(|live| (key, live)));
+        let live: Option<DynamicObject> = context.api.get_dynamic(&key, &resource).await?;
+        pruners.extend(live.map(|live| (key, Pruner::of(&live.data))));
     }
-    Ok(prune_hold(&objects, &appliers))
+    Ok(prune_hold(&objects, &pruners))
 }
 
 /// Reports in the status why the objects are deleted, and what the deletion waits for. A failed write does not stop the
@@ -243,7 +252,8 @@ async fn delete_all(context: &Context, objects: &[FluxObject]) -> Result<usize, 
         let Some(object) = flux_objects::suspend(context, object).await? else { continue };
         if !object.metadata().terminating {
             flux_objects::delete(context, &object).await?;
-            count += 1;
+            // What Flux applied from a repository, Flux deletes.
+            count += usize::from(!is_applied_by_flux(object.object()));
         }
     }
     Ok(count)
