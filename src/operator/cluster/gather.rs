@@ -317,11 +317,15 @@ fn is_owned(context: &Context, release: &Key) -> bool {
     context.caches.releases.get(release).is_some_and(|release| stack_of(context, &release).is_some())
 }
 
-/// Returns the first owning `ClusterStack` of a release that is deleted and orphans everything.
+/// Returns the owning `ClusterStack` of a release that is deleted and orphans everything; `None` if another one still owns
+/// the release.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
-    let mut stacks = release.stack_owners().map(|owner| Key::new(&namespace, &owner.name));
-    stacks.find(|key| context.caches.stacks.get(key).is_some_and(|stack| is_orphaning(&stack.metadata)))
+    let of_name = |name: &str| context.caches.stacks.get(&Key::new(&namespace, name));
+    let owners = release.stack_owners().filter_map(|owner| of_name(&owner.name));
+    let (orphaning, others): (Vec<_>, Vec<_>) =
+        owners.filter(|stack| release.is_owned_by(stack)).partition(|stack| is_orphaning(&stack.metadata));
+    orphaning.first().filter(|_| others.is_empty()).map(|stack| Key::of(&**stack))
 }
 
 /// Returns the deleted `ClusterStack` that orphans a Cluster's addons: that of the release of its class or, if this release
