@@ -76,6 +76,7 @@ pub mod gate;
 pub mod inputs;
 
 pub mod plan;
+
 pub mod subscription;
 
 pub mod compare;

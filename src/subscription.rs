@@ -1,6 +1,6 @@
 //! Decides about the releases of a `ClusterStack`: which are offered, in use, kept or retiring, which `ClusterStack` has a
 //! release that two claim, what each `ClusterStackRelease` says, whether it is delivered, kept or uninstalled, and how many
-//! may be deleted per hour.
+//! may be deleted per hour; and what the reconcile of a `ClusterStack` writes and deletes.
 
 mod budget;
 mod claims;
@@ -11,6 +11,7 @@ mod releases;
 mod retirement;
 mod roles;
 mod sources;
+mod stack;
 mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
@@ -27,6 +28,9 @@ pub use releases::{
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 pub use roles::{Facts, RETIREMENT_DELAY, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 pub use sources::{is_source_confirmed, left_over_sources};
+pub use stack::{
+    FollowedRepository, SourceWrite, StackDecision, SubscriptionFacts, decide_stack, source_write,
+};
 pub use teardown::{
     Teardown, TeardownFacts, decide_teardown, has_applied, has_class, is_deletion_confirmed, is_orphaned,
     is_own_namespace, is_retiring,

@@ -6,31 +6,68 @@ mod delete;
 mod pins;
 mod releases;
 mod retire;
+mod roll_up;
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 
 use super::context::Context;
+use super::git_delivery::progress::Progress;
 use super::metrics::Queue;
 use super::reconcile::ReconcileError;
 use super::{finalizer, status};
-use crate::api::cluster_stack::{CommittedDelivery, Pruned};
-use crate::api::{ClusterStack, Reason, labels};
+use crate::api::ClusterStack;
 use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
 use crate::gate::Hold;
+use crate::inputs::stack::StackError;
 use crate::names::ReleaseName;
-use crate::rollup::cluster_stack::{self as rollup, ReleaseState, StackFacts, cluster_stack};
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::{Moment, Report, Verdict};
+use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::runtime::queue::{Next, at};
-use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Retirement, Role};
-use pins::Receipts;
+use crate::runtime::queue::Next;
+use crate::subscription::{
+    DeliveryMode, ReleasesFacts, RetirementFacts, StackDecision, SubscriptionFacts, decide_stack,
+};
+use clusters::User;
+use pins::{Pins, Written};
 use releases::Releases;
-use source::{Source, reconcile_source};
+use roll_up::{Outcome, roll_up};
+use source::{Receipt, Source};
+
+/// The facts about a `ClusterStack`: one snapshot at one time.
+struct Facts {
+    now: Timestamp,
+    key: Key,
+    stack: Arc<ClusterStack>,
+    /// The reason why it is kept although it is deleted.
+    hold: Option<Hold>,
+    source: Result<Source, StackError>,
+    /// The followed `GitRepository` before the writes.
+    repository: Receipt,
+    /// The time, with source-controller.
+    moment: Moment,
+    releases: Releases,
+    pins: Pins,
+    /// The releases that are due and unused, according to the API server.
+    confirmed: BTreeSet<ReleaseName>,
+    /// The Clusters that count for it.
+    users: Vec<User>,
+    /// The last report of the publisher.
+    published: Option<Report>,
+}
+
+/// The results of the writes.
+struct Receipts {
+    /// The `ClusterStack` with its finalizer.
+    stack: Arc<ClusterStack>,
+    source: Receipt,
+    releases: Written,
+    /// The progress of commits, and the number of uncommitted units.
+    commits: Option<(Progress, usize)>,
+}
 
 /// Reconciles the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -40,157 +77,131 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         return Ok(Next::Await);
     };
     if stack.metadata.deletion_timestamp.is_some() {
-        return delete::delete(context, key, &stack).await;
+        return delete::delete(context, key, stack).await;
     }
-    let writes = !stack.spec.suspend;
-    let stack = if writes { finalizer::ensure(context, &context.caches.stacks, stack).await? } else { stack };
-    let source = reconcile_source(context, &stack, writes).await?;
-    let now = source.now;
-    let mut releases = Releases::of(context, &stack, &source);
-    let decisions = pins::decide(context, &stack, &source, &releases, now).await?;
-    let receipts = if writes { pins::act(context, key, &decisions).await? } else { Receipts::default() };
-    releases.owned.extend(receipts.written.clone());
-    let retirement = if writes && source.is_followed {
-        retire::decide(context, &stack, &releases, now).await?
-    } else {
-        Retirement::none(&stack)
-    };
-    let problems = problems(decisions, receipts.refused, retirement.problems.clone());
-    let found = Found { source, releases, problems, pruned: retirement.pruned.clone(), deletion_hold: None };
-    // The status must count deletions before they happen: a process that dies in between has spent its budget.
-    let next = finish(context, key, &stack, &found).await?;
-    retire::prune(context, &stack, &found.releases, &retirement).await?;
-    if let Some(failure) = found.source.failure.or(receipts.failure) {
-        return Err(failure);
-    }
-    Ok(next.earlier(retirement.next.map_or(Next::Await, |due| at(due, now))))
+    maintain(context, stack, None).await
 }
 
-/// Returns the problem of each release. An issue of the release itself hides a refused write, which is its consequence.
-fn problems(
-    decisions: BTreeMap<ReleaseName, ReleaseDecision>,
-    refused: BTreeMap<ReleaseName, ReleaseProblem>,
-    held_by_budget: BTreeMap<ReleaseName, ReleaseProblem>,
-) -> BTreeMap<ReleaseName, ReleaseProblem> {
-    let decided = decisions.into_iter().filter_map(|(name, decision)| Some((name, decision.problem?)));
-    let mut problems: BTreeMap<_, _> = decided.collect();
-    for (name, problem) in refused {
-        if problems.get(&name).is_none_or(|known| !known.is_issue) {
-            problems.insert(name, problem);
-        }
-    }
-    problems.extend(held_by_budget);
-    problems
-}
-
-/// The facts about a `ClusterStack`.
-struct Found {
-    source: Source,
-    releases: Releases,
-    problems: BTreeMap<ReleaseName, ReleaseProblem>,
-    pruned: Option<Pruned>,
-    deletion_hold: Option<Hold>,
-}
-
-/// Writes the status if it changed, and returns when to reconcile again.
-async fn finish(
+/// Maintains a `ClusterStack` that exists, or that is deleted but kept because of a hold.
+async fn maintain(
     context: &Context,
-    key: &Key,
-    stack: &Arc<ClusterStack>,
-    found: &Found,
+    stack: Arc<ClusterStack>,
+    hold: Option<Hold>,
 ) -> Result<Next, ReconcileError> {
-    let now = found.source.now;
-    let old = stack.status.clone().unwrap_or_default();
-    let verdicts = found.source.verdict.iter().map(|verdict| ("GitRepository", verdict));
-    context.metrics.found(Queue::ClusterStack, &key.to_string(), verdicts, []);
-    let without_release = clusters::without_release(context, stack, found);
-    let status = cluster_stack(facts(context, stack, found, &without_release), &old, now);
-    context.note_not_installed(key, Some(without_release));
-    let missing = rollup::next_limit(found.source.interval, &status, now);
-    let missing = missing.map_or(Next::Await, |limit| at(limit, now));
-    let next =
-        if found.source.catalog.error.is_some() { Next::Retry } else { next_limit(context, found, now) };
-    let next = next.earlier(missing);
+    let facts = gather(context, stack, hold).await?;
+    let decision = decide(&facts);
+    let receipts = act(context, &facts, &decision).await?;
+    let outcome = roll_up(&facts, &decision, &receipts);
+    write_status(context, &facts, &receipts, &outcome).await?;
+    let not_deleted = prune(context, &facts, &decision, &receipts).await?;
+    let refusal = receipts.source.refusal.or(not_deleted).or(receipts.releases.failure);
+    refusal.filter(|_| facts.hold.is_none()).map_or(Ok(outcome.next), Err)
+}
+
+/// Gathers the facts about a `ClusterStack`. Fetches the content of the stack repository, and from the API server what
+/// deletions depend on.
+async fn gather(
+    context: &Context,
+    stack: Arc<ClusterStack>,
+    hold: Option<Hold>,
+) -> Result<Facts, ReconcileError> {
+    let (key, source) = (Key::of(&*stack), source::gather(context, &stack).await?);
+    let now = context.clock.now();
+    let read = source.as_ref().ok();
+    let repository = Receipt::unchanged(read, source::repository(context, &stack));
+    let releases = Releases::gather(context, &stack, read.and_then(|source| source.catalog.read.as_deref()));
+    let users = clusters::users(context, &key.namespace, &releases);
+    let pins = pins::gather(context, &stack, read.map(|source| &source.stack), &releases).await?;
+    let mut facts = Facts {
+        now,
+        moment: context.moment(GitRepositoryStatus::KIND, now),
+        published: context.publisher.report(&key),
+        confirmed: BTreeSet::new(),
+        key,
+        stack,
+        hold,
+        source,
+        repository,
+        releases,
+        pins,
+        users,
+    };
+    if facts.hold.is_none() && DeliveryMode::of(&facts.stack).writes() {
+        facts.confirmed = retire::gather_confirmed(context, &facts.retirement()).await?;
+    }
+    Ok(facts)
+}
+
+impl Facts {
+    fn retirement(&self) -> RetirementFacts<'_> {
+        let Releases { owned, roles, .. } = &self.releases;
+        RetirementFacts { stack: &self.stack, owned, roles, now: self.now }
+    }
+}
+
+/// Decides what to write and to delete.
+fn decide(facts: &Facts) -> StackDecision {
+    let source = facts.source.as_ref().ok().map(|source| {
+        let silence = match roll_up::followed(facts, &facts.repository) {
+            (_, Some(Verdict::ApplierUnavailable(silence))) => Some(silence.to_string()),
+            _ => None,
+        };
+        let releases = ReleasesFacts {
+            stack: &facts.stack,
+            planned: &source.stack,
+            catalog: source.catalog.facts(),
+            silence,
+            releases: facts.pins.found(&facts.releases),
+            now: facts.now,
+        };
+        (source.followed(&facts.repository), releases)
+    });
+    decide_stack(SubscriptionFacts { source, retirement: facts.retirement(), confirmed: &facts.confirmed })
+}
+
+/// Writes the finalizer, the source and the releases, as decided.
+async fn act(context: &Context, facts: &Facts, decision: &StackDecision) -> Result<Receipts, ReconcileError> {
+    let mut stack = facts.stack.clone();
+    if decision.adds_finalizer {
+        stack = finalizer::ensure(context, &context.caches.stacks, stack).await?;
+    }
+    let source = source::act(context, facts, decision).await?;
+    let releases = pins::act(context, &facts.key, &decision.releases).await?;
+    let progress = context.git.progress(&facts.key);
+    let waiting = context.git.pending_commits.outstanding(&facts.key);
+    Ok(Receipts { stack, source, releases, commits: progress.map(|progress| (progress, waiting)) })
+}
+
+/// Writes the status if it changed, and reports to the reconciles that read the result.
+async fn write_status(
+    context: &Context,
+    facts: &Facts,
+    receipts: &Receipts,
+    outcome: &Outcome,
+) -> Result<(), RequestError> {
+    let verdicts = outcome.verdict.iter().map(|verdict| (GitRepositoryStatus::KIND, verdict));
+    context.metrics.found(Queue::ClusterStack, &facts.key.to_string(), verdicts, []);
+    context.note_not_installed(&facts.key, Some(outcome.not_installed.clone()));
     // The reconcile of a release reads its users and the content of the stack repository.
-    found.releases.owned.values().for_each(|release| context.triggers.releases.now(Key::of(&**release)));
-    status::write(context, &**stack, &status).await?;
-    Ok(next)
+    let releases = facts.releases.owned.values().chain(receipts.releases.written.values());
+    releases.for_each(|release| context.triggers.releases.now(Key::of(&**release)));
+    status::write(context, &*receipts.stack, &outcome.status).await
 }
 
-/// Returns when the verdict on the source may change without an event.
-fn next_limit(context: &Context, found: &Found, now: Timestamp) -> Next {
-    let moment = context.moment(GitRepositoryStatus::KIND, now);
-    let recorded = found.source.recorded.as_ref();
-    let limit = found.source.verdict.as_ref().zip(recorded.and_then(|recorded| recorded.since.as_ref()));
-    let limit = limit.and_then(|(verdict, since)| moment.next_limit(verdict, since.0));
-    limit.map_or(Next::Await, |limit| at(limit, now))
-}
-
-fn facts<'a>(
+/// Deletes the sources that are no longer followed, and the releases that are no longer used: the status counts the latter
+/// before, because a process that dies in between has spent its budget. Returns the refusal of a source's deletion.
+async fn prune(
     context: &Context,
-    stack: &ClusterStack,
-    found: &'a Found,
-    without_release: &BTreeMap<ReleaseName, Report>,
-) -> StackFacts<'a> {
-    let (source, releases) = (&found.source, &found.releases);
-    let state = |(name, role): (&ReleaseName, &Role)| {
-        let clusters = releases.clusters.get(name).map_or(0, Vec::len);
-        let release = releases.owned.get(name).map(|release| &**release);
-        (name.clone(), ReleaseState { role: *role, clusters, release })
-    };
-    let available = releases
-        .available
-        .as_ref()
-        .map(|available| (subscription::latest(&stack.spec, available).cloned(), available.len()));
-    StackFacts {
-        generation: stack.metadata.generation.unwrap_or_default(),
-        requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
-        source_ready: source.ready.clone(),
-        source: source.recorded.clone(),
-        interval: source.interval,
-        available,
-        releases: releases.roles.iter().map(state).collect(),
-        problems: found.problems.clone(),
-        clusters: clusters::states(context, stack, found, without_release),
-        note: subscription::ignored(&stack.spec),
-        pruned: found.pruned.clone(),
-        delivered: delivered(context, stack, found),
-        published: published(context, stack),
-        deletion_hold: found.deletion_hold.clone(),
+    facts: &Facts,
+    decision: &StackDecision,
+    receipts: &Receipts,
+) -> Result<Option<ReconcileError>, ReconcileError> {
+    let not_deleted = source::prune(context, facts, decision).await?;
+    if receipts.source.refusal.is_none() {
+        retire::prune(context, facts, &decision.retirement).await?;
     }
+    Ok(not_deleted)
 }
 
-/// Reports whether all offered upstream releases are published; `None` if the `ClusterStack` has no upstream source.
-fn published(context: &Context, stack: &ClusterStack) -> Option<Report> {
-    stack.upstream()?;
-    if stack.spec.suspend {
-        return Some(suspended());
-    }
-    Some(context.publisher.report(&Key::of(stack)).unwrap_or_else(Report::not_yet_reported))
-}
-
-/// Reports that nothing is checked while the `ClusterStack` is suspended.
-fn suspended() -> Report {
-    let message = "not checked while the ClusterStack is suspended";
-    Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message)
-}
-
-/// Reports the progress of commits; `None` unless the `ClusterStack` is delivered through Git.
-fn delivered(
-    context: &Context,
-    stack: &ClusterStack,
-    found: &Found,
-) -> Option<(Report, Option<CommittedDelivery>)> {
-    stack.spec.delivery.git()?;
-    let key = Key::of(stack);
-    let recorded = || stack.status.as_ref().and_then(|status| status.delivery.clone());
-    if stack.spec.suspend {
-        return Some((suspended(), recorded()));
-    }
-    let Some(progress) = context.git.progress(&key) else {
-        return Some((Report::not_yet_reported(), recorded()));
-    };
-    let waiting = context.git.pending_commits.outstanding(&key);
-    let not_applied = clusters::not_applied(context, found);
-    Some((progress.report(waiting, &not_applied), Some(progress.to_status())))
-}
+#[cfg(test)]
+mod tests;

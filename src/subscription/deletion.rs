@@ -56,6 +56,21 @@ pub enum Deletion {
     },
 }
 
+impl Deletion {
+    /// Returns the message of the status while the deletion waits. `is_removed` is whether the source is gone from the
+    /// repository of `delivery.git`, if it has to be.
+    #[must_use]
+    pub fn waits_for(&self, is_removed: bool) -> Option<&str> {
+        match self {
+            Self::DeleteReleases { message, .. } => Some(message),
+            Self::DeleteSource { .. } if !is_removed => {
+                Some("being deleted: its GitRepository is removed from the repository of delivery.git first")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Decides about a deleted `ClusterStack`.
 #[must_use]
 pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {

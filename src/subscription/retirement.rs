@@ -2,6 +2,7 @@
 //! that it is unused.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -20,7 +21,7 @@ pub struct RetirementFacts<'a> {
     /// The `ClusterStack`.
     pub stack: &'a ClusterStack,
     /// The `ClusterStackRelease`s that it owns.
-    pub owned: &'a BTreeMap<ReleaseName, &'a ClusterStackRelease>,
+    pub owned: &'a BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
     /// The role of each release for the `ClusterStack`.
     pub roles: &'a BTreeMap<ReleaseName, Role>,
     /// The present time.
@@ -54,7 +55,7 @@ impl Retirement {
 /// [confirm]: is_confirmed
 #[must_use]
 pub fn due<'a>(facts: &RetirementFacts<'a>) -> Vec<&'a ReleaseName> {
-    let is_due = |(name, release): &(&'a ReleaseName, &&ClusterStackRelease)| {
+    let is_due = |(name, release): &(&'a ReleaseName, &Arc<ClusterStackRelease>)| {
         let is_over = end(facts, name, release).is_some_and(|end| end <= facts.now);
         is_over && reported_use(release) == Some(Reason::Retiring.as_str())
     };
@@ -117,8 +118,12 @@ pub fn is_confirmed(
 fn end(facts: &RetirementFacts, name: &ReleaseName, release: &ClusterStackRelease) -> Option<Timestamp> {
     let is_retiring = facts.roles.get(name) == Some(&Role::Retiring);
     let is_there = is_retiring && release.metadata.deletion_timestamp.is_none();
-    let since: Timestamp =
-        release.annotations().get(labels::RETIRING_SINCE).filter(|_| is_there)?.parse().ok()?;
+    retirement_end(release.annotations().get(labels::RETIRING_SINCE).filter(|_| is_there)?)
+}
+
+/// Returns the time at which a release is unused for long enough; `None` if `since` is not a time.
+pub(super) fn retirement_end(since: &str) -> Option<Timestamp> {
+    let since: Timestamp = since.parse().ok()?;
     Some(since.saturating_add(RETIREMENT_DELAY).unwrap_or(Timestamp::MAX))
 }
 

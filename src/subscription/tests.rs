@@ -6,6 +6,7 @@ mod inventory;
 mod releases;
 mod retirement;
 mod sources;
+mod stack;
 mod teardown;
 
 use std::collections::BTreeSet;

@@ -11,7 +11,8 @@ const FLOORS: &[&[&str]] = &[
     &["api", "release"],
     &["foreign", "verify"],
     &["gate", "inputs"],
-    &["plan", "subscription"],
+    &["plan"],
+    &["subscription"],
     &["compare", "rollup"],
     &["addons", "promote"],
     // The shell.

@@ -13,12 +13,9 @@ use super::super::context::Context;
 use super::super::reconcile::ReconcileError;
 use super::super::release::users;
 use super::super::{cluster, finalizer, ownership, status};
-use super::Found;
-use super::pins;
-use super::releases::{self, Releases};
-use super::source::{self, reconcile_source};
+use super::{releases, source};
 use crate::api::{ClusterStack, ClusterStackRelease, labels};
-use crate::gate::Hold;
+use crate::foreign::flux::observed::GitRepository;
 use crate::names::ReleaseName;
 use crate::rollup::deleted_stack;
 use crate::runtime::api_server::RequestError;
@@ -27,30 +24,34 @@ use crate::runtime::queue::Next;
 use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned};
 
 /// Delay before checking again whether the `ClusterStack` can be deleted.
-const REQUEUE_AFTER: Duration = Duration::from_secs(10);
+pub(super) const REQUEUE_AFTER: Duration = Duration::from_secs(10);
 /// The same delay while the addons of its Clusters are being orphaned.
 const REQUEUE_ORPHANS_AFTER: Duration = Duration::from_secs(1);
 
-/// The `ClusterStackRelease`s of a `ClusterStack`.
-type Owned = BTreeMap<ReleaseName, Arc<ClusterStackRelease>>;
+/// The objects of a deleted `ClusterStack`.
+#[derive(Default)]
+struct Owned {
+    releases: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
+    sources: Vec<Arc<GitRepository>>,
+}
 
-/// Deletes a deleted `ClusterStack`, or reports why it is kept.
+/// Deletes a deleted `ClusterStack`, or maintains it while there is a reason to keep it.
 pub(super) async fn delete(
     context: &Context,
     key: &Key,
-    stack: &Arc<ClusterStack>,
+    stack: Arc<ClusterStack>,
 ) -> Result<Next, ReconcileError> {
-    let (facts, owned) = gather(context, stack).await?;
+    let (facts, owned) = gather(context, &stack).await?;
     let now = context.clock.now();
     let deletion = decide_deletion(&facts);
     if let Deletion::Keep(hold) = deletion {
-        return keep(context, key, stack, hold).await;
+        return super::maintain(context, stack, Some(hold)).await;
     }
-    let is_removed = act(context, stack, &deletion)?;
-    if let Some(message) = roll_up(&deletion, is_removed) {
-        status::write_deletion(context, &**stack, &deleted_stack(stack, message, now)).await?;
+    let is_removed = act(context, &stack, &deletion)?;
+    if let Some(message) = deletion.waits_for(is_removed) {
+        status::write_deletion(context, &*stack, &deleted_stack(&stack, message, now)).await?;
     }
-    Ok(prune(context, key, stack, &owned, &deletion, is_removed).await?)
+    Ok(prune(context, key, &stack, &owned, &deletion, is_removed).await?)
 }
 
 /// Gathers the facts about a deleted `ClusterStack`. Fetches from the API server what the deletion depends on.
@@ -67,23 +68,23 @@ async fn gather<'a>(
         not_orphaned: BTreeSet::new(),
     };
     if decide_deletion(&facts) != Deletion::Unconfirmed {
-        return Ok((facts, Owned::new()));
+        return Ok((facts, Owned::default()));
     }
     facts.live = context.api.get(&Key::of(stack)).await?;
     // Read the releases after that request: one may have been created in between.
-    let owned = releases::owned(context, stack);
-    facts.releases = owned.keys().cloned().collect();
+    let owned = Owned { releases: releases::owned(context, stack), sources: source::made(context, stack) };
+    facts.releases = owned.releases.keys().cloned().collect();
     if decide_deletion(&facts) == Deletion::Unconfirmed {
         return Ok((facts, owned));
     }
     let namespace = stack.namespace().unwrap_or_default();
     if is_orphaned(stack) {
-        let left = owned.keys().flat_map(|release| cluster::to_orphan(context, &namespace, release));
+        let left = owned.releases.keys().flat_map(|release| cluster::to_orphan(context, &namespace, release));
         facts.not_orphaned = left.collect();
         return Ok((facts, owned));
     }
-    facts.clusters = owned.keys().map(|name| users::of(context, &namespace, name).len()).sum();
-    for (name, release) in owned.iter().filter(|_| facts.clusters == 0) {
+    facts.clusters = owned.releases.keys().map(|name| users::of(context, &namespace, name).len()).sum();
+    for (name, release) in owned.releases.iter().filter(|_| facts.clusters == 0) {
         if users::any_last_user(context, release).await? {
             facts.last_used = Some(name.clone());
             break;
@@ -107,17 +108,6 @@ fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<b
     }
 }
 
-/// Returns the message of the status if the deletion is waiting.
-fn roll_up(deletion: &Deletion, is_removed: bool) -> Option<&str> {
-    match deletion {
-        Deletion::DeleteReleases { message, .. } => Some(message),
-        Deletion::DeleteSource { .. } if !is_removed => {
-            Some("being deleted: its GitRepository is removed from the repository of delivery.git first")
-        }
-        _ => None,
-    }
-}
-
 /// Deletes the releases of a `ClusterStack`, or its source and then the `ClusterStack`.
 async fn prune(
     context: &Context,
@@ -132,7 +122,7 @@ async fn prune(
         Deletion::Unconfirmed | Deletion::Keep(_) => return Ok(Next::After(REQUEUE_AFTER)),
         Deletion::OrphanClusters(_) => return Ok(Next::After(REQUEUE_ORPHANS_AFTER)),
         Deletion::DeleteReleases { orphan, .. } => {
-            for release in owned.values() {
+            for release in owned.releases.values() {
                 delete_release(context, release, *orphan).await?;
             }
             return Ok(Next::After(REQUEUE_AFTER));
@@ -140,12 +130,12 @@ async fn prune(
         Deletion::DeleteSource { .. } if !is_removed => return Ok(Next::After(REQUEUE_AFTER)),
         Deletion::DeleteSource { orphan } => *orphan,
     };
-    for repository in source::made(context, stack) {
+    for repository in &owned.sources {
         let cache = &context.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(context, cache, &repository, stack.uid().as_deref(), &[]).await?;
+            ownership::drop_owner(context, cache, repository, stack.uid().as_deref(), &[]).await?;
         } else {
-            ownership::delete(context, cache, &*repository).await?;
+            ownership::delete(context, cache, &**repository).await?;
         }
     }
     finalizer::remove(context, &context.caches.stacks, &**stack).await?;
@@ -157,23 +147,6 @@ async fn prune(
         }
     }
     Ok(Next::Await)
-}
-
-/// Reconciles a deleted `ClusterStack` that is kept, and reports why it still exists.
-async fn keep(
-    context: &Context,
-    key: &Key,
-    stack: &Arc<ClusterStack>,
-    hold: Hold,
-) -> Result<Next, ReconcileError> {
-    let source = reconcile_source(context, stack, !stack.spec.suspend).await?;
-    let releases = Releases::of(context, stack, &source);
-    let decisions = pins::decide(context, stack, &source, &releases, source.now).await?;
-    let problems = super::problems(decisions, BTreeMap::new(), BTreeMap::new());
-    let pruned = stack.status.as_ref().and_then(|status| status.pruned.clone());
-    let found = Found { source, releases, problems, pruned, deletion_hold: Some(hold) };
-    super::finish(context, key, stack, &found).await?;
-    Ok(Next::After(REQUEUE_AFTER))
 }
 
 /// Deletes a `ClusterStackRelease`, which orphans its objects if the `ClusterStack` does.

@@ -1,9 +1,8 @@
-//! The `ClusterStackRelease`s of a `ClusterStack`, each pinned to the commit where it was first read: decisions and writes.
+//! The `ClusterStackRelease`s of a `ClusterStack`, each pinned to the commit where it was first read: facts and writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 
@@ -12,59 +11,65 @@ use super::super::events;
 use super::super::reconcile::ReconcileError;
 use super::super::release::is_stack_there;
 use super::releases::Releases;
-use super::source::Source;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
-use crate::rollup::Verdict;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{
-    CatalogFacts, Claim, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem, ReleasesFacts,
-    decide_releases,
-};
+use crate::subscription::{Claim, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem};
 
-/// Decides what to do with each release; returns no decisions while the source of the `ClusterStack` is invalid.
-pub(super) async fn decide(
+/// The objects of releases that have a role for a `ClusterStack`.
+#[derive(Default)]
+pub(super) struct Pins {
+    /// The `ClusterStackRelease`s, independent of the owning `ClusterStack`.
+    objects: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
+    /// The `ClusterStack`s of other shards that own a `ClusterStackRelease`.
+    other_shards: BTreeMap<ReleaseName, String>,
+    /// Commit and digest of pinned `GitRepository`s that outlived their `ClusterStackRelease`.
+    left: BTreeMap<ReleaseName, (String, String)>,
+}
+
+/// Gathers the objects of releases; none while the source of the `ClusterStack` is invalid.
+pub(super) async fn gather(
     context: &Context,
     stack: &ClusterStack,
-    source: &Source,
+    planned: Option<&Stack>,
     releases: &Releases,
-    now: Timestamp,
-) -> Result<BTreeMap<ReleaseName, ReleaseDecision>, RequestError> {
-    let Some(planned) = &source.stack else { return Ok(BTreeMap::new()) };
-    let objects: BTreeMap<&ReleaseName, Arc<ClusterStackRelease>> = releases
-        .roles
-        .keys()
-        .filter_map(|name| Some((name, object(context, planned, releases, name)?)))
-        .collect();
-    let mut found = BTreeMap::new();
-    for (name, role) in &releases.roles {
-        let claim = releases.claims.get(name).cloned().unwrap_or(Claim::Ours);
-        let object = objects.get(name).map(|object| &**object);
-        let of_others = object.filter(|_| !matches!(claim, Claim::Theirs(_)));
-        let release = FoundRelease {
-            role: *role,
-            claim,
-            object,
-            is_owned: releases.owned.contains_key(name),
-            other_shard: other_shard(context, stack, of_others).await?,
-            left_pin: left_pin(context, planned, name),
-            clusters: releases.clusters.get(name).map_or(0, Vec::len),
-        };
-        found.insert(name.clone(), release);
+) -> Result<Pins, RequestError> {
+    let mut pins = Pins::default();
+    let Some(planned) = planned else { return Ok(pins) };
+    for name in releases.roles.keys() {
+        if let Some(left) = left_pin(context, planned, name) {
+            pins.left.insert(name.clone(), left);
+        }
+        let Some(object) = object(context, planned, releases, name) else { continue };
+        if !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
+            && let Some(other) = other_shard(context, stack, &object).await?
+        {
+            pins.other_shards.insert(name.clone(), other);
+        }
+        pins.objects.insert(name.clone(), object);
     }
-    let read = source.catalog.read.as_deref();
-    let catalog = read.map(|read| CatalogFacts {
-        revision: &read.revision,
-        releases: &read.releases,
-        is_current: source.catalog.is_current,
-    });
-    let silence = match &source.verdict {
-        Some(Verdict::ApplierUnavailable(silence)) => Some(silence.to_string()),
-        _ => None,
-    };
-    Ok(decide_releases(&ReleasesFacts { stack, planned, catalog, silence, releases: found, now }))
+    Ok(pins)
+}
+
+impl Pins {
+    /// Returns the facts about releases for decisions.
+    pub(super) fn found(&self, releases: &Releases) -> BTreeMap<ReleaseName, FoundRelease<'_>> {
+        let found = releases.roles.iter().map(|(name, role)| {
+            let found = FoundRelease {
+                role: *role,
+                claim: releases.claims.get(name).cloned().unwrap_or(Claim::Ours),
+                object: self.objects.get(name).map(|object| &**object),
+                is_owned: releases.owned.contains_key(name),
+                other_shard: self.other_shards.get(name).cloned(),
+                left_pin: self.left.get(name).cloned(),
+                clusters: releases.clusters.get(name).map_or(0, Vec::len),
+            };
+            (name.clone(), found)
+        });
+        found.collect()
+    }
 }
 
 /// Returns the `ClusterStackRelease` of a release: one that is owned, that existed before its `ClusterStack`, or that was
@@ -83,10 +88,11 @@ fn object(
 async fn other_shard(
     context: &Context,
     stack: &ClusterStack,
-    found: Option<&ClusterStackRelease>,
+    found: &ClusterStackRelease,
 ) -> Result<Option<String>, RequestError> {
-    let is_sharded = context.is_sharded();
-    let Some(found) = found.filter(|_| is_sharded) else { return Ok(None) };
+    if !context.is_sharded() {
+        return Ok(None);
+    }
     let namespace = stack.namespace().unwrap_or_default();
     let is_watched = |owner: &&OwnerReference| {
         Some(&owner.uid) == stack.uid().as_ref()
@@ -106,9 +112,9 @@ fn left_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<(S
     is_pin.then_some((revision, digest))
 }
 
-/// The result of the writes.
+/// The results of the writes of releases.
 #[derive(Debug, Default)]
-pub(super) struct Receipts {
+pub(super) struct Written {
     /// The releases that were written.
     pub(super) written: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
     /// The releases that the API server refused.
@@ -122,8 +128,8 @@ pub(super) async fn act(
     context: &Context,
     stack: &Key,
     decisions: &BTreeMap<ReleaseName, ReleaseDecision>,
-) -> Result<Receipts, ReconcileError> {
-    let mut receipts = Receipts::default();
+) -> Result<Written, ReconcileError> {
+    let mut receipts = Written::default();
     for (name, decision) in decisions {
         if decision.is_unchanged {
             context.metrics.runtime.skipped("ClusterStackRelease");

@@ -8,10 +8,10 @@ use kube::ResourceExt as _;
 use super::super::context::Context;
 use super::super::objects::{ClusterObject, index};
 use super::super::release::users;
-use super::source::Source;
 use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::runtime::cache::Key;
+use crate::source::artifact::CatalogRead;
 use crate::subscription::{self, Claim, Claimant, Facts, Role};
 
 /// The releases of a `ClusterStack`.
@@ -42,10 +42,10 @@ pub(super) fn owned(
 }
 
 impl Releases {
-    pub(super) fn of(context: &Context, stack: &ClusterStack, source: &Source) -> Self {
+    /// Gathers the releases of a `ClusterStack`. `read` is the content of the stack repository.
+    pub(super) fn gather(context: &Context, stack: &ClusterStack, read: Option<&CatalogRead>) -> Self {
         let namespace = stack.namespace().unwrap_or_default();
         let owned = owned(context, stack);
-        let read = source.catalog.read.as_deref();
         let available = read.map(|read| {
             let names = read.releases.keys().filter(|name| subscription::is_of(&stack.spec, name));
             names.cloned().collect::<BTreeSet<_>>()
@@ -133,4 +133,26 @@ fn claims(
         subscription::claim(Claimant(stack), &others, name, used.contains(name), owner.as_deref())
     };
     roles.keys().map(|name| (name.clone(), claim(name))).collect()
+}
+
+#[cfg(test)]
+impl Releases {
+    /// Returns releases without users, each with its role.
+    pub(super) fn owning(
+        owned: impl IntoIterator<Item = (ReleaseName, Arc<ClusterStackRelease>, Role)>,
+    ) -> Self {
+        let mut releases = Self {
+            owned: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            clusters: BTreeMap::new(),
+            held: BTreeSet::new(),
+            available: None,
+        };
+        for (name, release, role) in owned {
+            releases.roles.insert(name.clone(), role);
+            releases.owned.insert(name, release);
+        }
+        releases
+    }
 }

@@ -1,48 +1,40 @@
-//! Deletes unused releases. The operator confirms each deletion with the API server before the decision, and deletes after
-//! the status counts it.
+//! Deletes the releases that are unused for long enough. The API server confirms each twice: before the decision, because
+//! only confirmed deletions spend the budget, and right before the deletion, because the status is written in between.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::release::users;
 use super::super::{events, ownership};
-use super::releases::Releases;
+use super::Facts;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
+use crate::subscription::{Retirement, RetirementFacts, due, has_room, is_confirmed};
 
-/// Decides which releases to delete within the budget.
-pub(super) async fn decide(
+/// Returns the releases that are unused for long enough, and that the API server confirms to be unused, as far as the
+/// budget permits.
+pub(super) async fn gather_confirmed(
     context: &Context,
-    stack: &ClusterStack,
-    releases: &Releases,
-    now: Timestamp,
-) -> Result<Retirement, RequestError> {
-    let owned: BTreeMap<ReleaseName, &ClusterStackRelease> =
-        releases.owned.iter().map(|(name, release)| (name.clone(), &**release)).collect();
-    let facts = RetirementFacts { stack, owned: &owned, roles: &releases.roles, now };
+    facts: &RetirementFacts<'_>,
+) -> Result<BTreeSet<ReleaseName>, RequestError> {
     let mut confirmed = BTreeSet::new();
-    for name in due(&facts) {
-        let Some(release) = owned.get(name).filter(|_| has_room(&facts, confirmed.len())) else { continue };
-        if confirm(context, stack, release).await? {
+    for name in due(facts) {
+        let Some(release) = facts.owned.get(name).filter(|_| has_room(facts, confirmed.len())) else {
+            continue;
+        };
+        if is_unused(context, facts.stack, release).await? {
             confirmed.insert(name.clone());
-        } else {
-            warn!(
-                release = %name,
-                "the cache has no use of the release, but the API server does not confirm that: the release is kept"
-            );
         }
     }
-    Ok(decide_retirement(&facts, &confirmed))
+    Ok(confirmed)
 }
 
 /// Whether the API server confirms that a release is unused.
-async fn confirm(
+async fn is_unused(
     context: &Context,
     stack: &ClusterStack,
     release: &ClusterStackRelease,
@@ -50,17 +42,27 @@ async fn confirm(
     let live_stack: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
     let live_release: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
     let is_used = users::any_last_user(context, release).await?;
-    Ok(is_confirmed((stack, release), (live_stack.as_ref(), live_release.as_ref()), is_used))
+    let is_unused = is_confirmed((stack, release), (live_stack.as_ref(), live_release.as_ref()), is_used);
+    if !is_unused {
+        warn!(
+            release = %Key::of(release),
+            "the cache has no use of the release, but the API server does not confirm that: the release is kept"
+        );
+    }
+    Ok(is_unused)
 }
 
 /// Deletes the releases that were decided on. The reconcile of each release deletes its objects.
 pub(super) async fn prune(
     context: &Context,
-    stack: &ClusterStack,
-    releases: &Releases,
+    facts: &Facts,
     retirement: &Retirement,
 ) -> Result<(), RequestError> {
-    for release in retirement.delete.iter().filter_map(|name| releases.owned.get(name)) {
+    let stack = &*facts.stack;
+    for release in retirement.delete.iter().filter_map(|name| facts.releases.owned.get(name)) {
+        if !is_unused(context, stack, release).await? {
+            continue;
+        }
         let key = Key::of(&**release);
         ownership::delete(context, &context.caches.releases, &**release).await?;
         info!(release = %key, "deleted the unused release");

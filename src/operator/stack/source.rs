@@ -3,181 +3,188 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::deliver::{Desired, applied, deliver};
+use super::super::deliver::{Desired, deliver};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
 use super::super::metrics::Queue;
 use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::{git_delivery, ownership, request};
-use crate::api::cluster_stack::FollowedSource;
-use crate::api::{ClusterStack, Duration};
-use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
+use super::super::{events, git_delivery, ownership, request};
+use super::Facts;
+use crate::api::ClusterStack;
+use crate::foreign::flux::observed::{GitRepository, SpecDigest};
 use crate::inputs::stack::{Stack, StackError};
-use crate::plan::{self, Plan, PlanError, PlannedObject};
-use crate::rollup::{ConditionStatus, Report, SourceFacts, Verdict, followed_source, source_ready};
+use crate::plan::{self, Plan, PlanError, delivery};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
-use crate::subscription::{is_source_confirmed, left_over_sources};
+use crate::subscription::{
+    CatalogFacts, FollowedRepository, SourceWrite, StackDecision, is_source_confirmed,
+};
+
+/// The source of a `ClusterStack`.
+pub(super) struct Source {
+    /// The `ClusterStack` as the input of plans.
+    pub(super) stack: Stack,
+    /// The plan of the `GitRepository`; empty if another owner writes it.
+    pub(super) plan: Arc<Plan>,
+    /// The content of the stack repository.
+    pub(super) catalog: Catalog,
+    /// Digest of the spec of the `GitRepository` as the last write returned it, or as Flux applied it.
+    pub(super) expected: Option<SpecDigest>,
+    /// The `GitRepository`s that were made for the `ClusterStack`, including that of an earlier source.
+    pub(super) made: Vec<Arc<GitRepository>>,
+    /// The keys of the `GitRepository`s that any `ClusterStack` follows.
+    pub(super) followed: BTreeSet<Key>,
+}
 
 /// The content of the stack repository.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
     /// The readable releases; of an older commit if the newest cannot be read.
     pub(super) read: Option<Arc<CatalogRead>>,
-    /// Whether `read` is what Flux fetched last for the present spec of the `ClusterStack`.
-    pub(super) is_current: bool,
+    /// Whether `read` is what Flux fetched last for the present spec of the `GitRepository`.
+    pub(super) is_observed: bool,
     /// The reason why the newest commit cannot be read.
     pub(super) error: Option<ReleaseCacheError>,
 }
 
-/// The source of a `ClusterStack`.
-pub(super) struct Source {
-    /// The `ClusterStack` as the input of plans; `None` if its source is invalid.
-    pub(super) stack: Option<Stack>,
-    /// The content of the stack repository.
-    pub(super) catalog: Catalog,
-    /// The report whether the source is followed and read.
-    pub(super) ready: Report,
-    /// The source in the status.
-    pub(super) recorded: Option<FollowedSource>,
-    /// Flux's verdict on the source.
-    pub(super) verdict: Option<Verdict>,
-    /// Interval at which Flux fetches the source.
-    pub(super) interval: SignedDuration,
-    /// Whether the source was written as planned, so that Flux fetches for the present spec.
-    pub(super) is_followed: bool,
-    /// The refusal to write the source, or to delete an earlier one.
-    pub(super) failure: Option<ReconcileError>,
-    /// Time of the snapshot.
-    pub(super) now: Timestamp,
+/// The followed `GitRepository` after the writes.
+#[derive(Default)]
+pub(super) struct Receipt {
+    /// The object, if it exists.
+    pub(super) repository: Option<Arc<GitRepository>>,
+    /// Digest of its spec as the last write returned it, or as Flux applied it.
+    pub(super) expected: Option<SpecDigest>,
+    /// The refusal to write it, to retry the reconcile.
+    pub(super) refusal: Option<ReconcileError>,
 }
 
-/// Interval of a source that does not exist or has an invalid interval.
-const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
+impl Catalog {
+    /// Returns the facts for decisions.
+    pub(super) fn facts(&self) -> Option<CatalogFacts<'_>> {
+        let read = self.read.as_ref()?;
+        let (revision, releases) = (&read.revision, &read.releases);
+        Some(CatalogFacts { revision, releases, is_current: self.is_observed })
+    }
+}
 
-/// Returns the interval at which Flux fetches the `GitRepository` that a `ClusterStack` follows.
-fn interval(context: &Context, stack: &ClusterStack) -> SignedDuration {
-    let found = context.source_key(stack).and_then(|key| context.caches.git_repositories.get(&key));
-    let interval = found.and_then(|found| found.refers_to.interval.parse::<Duration>().ok());
-    interval.and_then(|interval| interval.to_std().try_into().ok()).unwrap_or(INTERVAL)
+impl Source {
+    /// Returns the facts for decisions, with the `GitRepository` of a receipt.
+    pub(super) fn followed<'a>(&'a self, receipt: &'a Receipt) -> FollowedRepository<'a> {
+        FollowedRepository {
+            planned: self.plan.objects().next(),
+            found: receipt.repository.as_deref(),
+            expected: receipt.expected.as_ref(),
+            made: &self.made,
+            followed: &self.followed,
+        }
+    }
+}
+
+impl Receipt {
+    /// Returns the receipt of a reconcile that writes nothing.
+    pub(super) fn unchanged(source: Option<&Source>, repository: Option<Arc<GitRepository>>) -> Self {
+        Self { repository, expected: source.and_then(|source| source.expected.clone()), refusal: None }
+    }
+}
+
+/// Gathers the source of a `ClusterStack`, and reads its releases.
+pub(super) async fn gather(
+    context: &Context,
+    stack: &ClusterStack,
+) -> Result<Result<Source, StackError>, PlanError> {
+    let planned = match context.stack(stack) {
+        Ok(planned) => planned,
+        Err(error) => return Ok(Err(error)),
+    };
+    let plan = Arc::new(plan::stack(&planned)?);
+    let catalog = read_catalog(context, stack, &planned).await;
+    let expected = match planned.delivery.git() {
+        Some(_) => {
+            let found = repository(context, stack);
+            found.zip(plan.objects().next()).and_then(|(found, planned)| delivery::applied(&found, planned))
+        }
+        None => stack.spec_digest_of(&repository_key(&planned).to_string()).map(SpecDigest::kept),
+    };
+    let stacks = context.caches.stacks.all();
+    let followed = stacks.iter().filter_map(|stack| context.source_key(stack)).collect();
+    Ok(Ok(Source { stack: planned, plan, catalog, expected, made: made(context, stack), followed }))
+}
+
+/// Returns the `GitRepository` that a `ClusterStack` follows, if it exists.
+pub(super) fn repository(context: &Context, stack: &ClusterStack) -> Option<Arc<GitRepository>> {
+    context.caches.git_repositories.get(&context.source_key(stack)?)
 }
 
 /// Reads the stack repository, or the last known catalog if that fails.
-async fn read_catalog(context: &Context, planned: &Stack) -> Catalog {
-    let repository = repository_key(planned);
-    let Some(found) = context.caches.git_repositories.get(&repository) else { return Catalog::default() };
-    let key = CatalogKey { repository, path: planned.source.path.clone(), line: planned.line.clone() };
+async fn read_catalog(context: &Context, stack: &ClusterStack, planned: &Stack) -> Catalog {
+    let Some(found) = repository(context, stack) else { return Catalog::default() };
+    let (path, line) = (planned.source.path.clone(), planned.line.clone());
+    let key = CatalogKey { repository: repository_key(planned), path, line };
     let Some(artifact) = &found.status.artifact else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
         Ok(artifact) => context.release_cache.catalog(&key, &artifact).await,
         Err(error) => Err(error.into()),
     };
+    // The spec may have changed meanwhile, and the artifact may be that of another repository.
+    let is_same = |now: Arc<GitRepository>| now.metadata.generation == found.metadata.generation;
     match read {
-        // After a change of the spec the artifact may still be that of another repository.
-        Ok(read) => Catalog { read: Some(read), is_current: found.is_observed(), error: None },
+        Ok(read) => {
+            let is_observed = found.is_observed() && repository(context, stack).is_some_and(is_same);
+            Catalog { read: Some(read), is_observed, error: None }
+        }
         Err(error) => {
-            Catalog { read: context.release_cache.known_catalog(&key), is_current: false, error: Some(error) }
+            let read = context.release_cache.known_catalog(&key);
+            Catalog { read, is_observed: false, error: Some(error) }
         }
     }
 }
 
-impl Source {
-    /// Returns the state of a `ClusterStack` with an invalid source.
-    fn invalid(context: &Context, stack: &ClusterStack, error: &StackError) -> Self {
-        Self {
-            stack: None,
-            catalog: Catalog::default(),
-            ready: Report::new(ConditionStatus::False, error.reason().as_str(), &error.to_string()),
-            recorded: stack.status.as_ref().and_then(|status| status.source.clone()),
-            verdict: None,
-            interval: interval(context, stack),
-            is_followed: true,
-            failure: None,
-            now: context.clock.now(),
+/// Applies the `GitRepository` or enqueues its commit, and forwards a request to reconcile to it, as decided.
+pub(super) async fn act(
+    context: &Context,
+    facts: &Facts,
+    decision: &StackDecision,
+) -> Result<Receipt, ReconcileError> {
+    let source = facts.source.as_ref().ok();
+    let mut receipt = Receipt::unchanged(source, None);
+    if let Some(source) = source {
+        match decision.source {
+            SourceWrite::Nothing => {}
+            SourceWrite::Commit => {
+                let requester = (Queue::ClusterStack, facts.key.clone());
+                let change = Change::Planned(source.plan.clone());
+                git_delivery::commit(context, &facts.key, Unit::Source, change, requester);
+            }
+            SourceWrite::Apply(_) => match apply(context, &facts.stack, source).await {
+                Ok(expected) => receipt.expected = expected,
+                Err(error) if error.is_reported() => receipt.refusal = Some(error),
+                Err(error) => return Err(error),
+            },
         }
     }
+    if decision.forwards_request {
+        forward_request(context, &facts.stack).await?;
+    }
+    receipt.repository = repository(context, &facts.stack);
+    Ok(receipt)
 }
 
-/// Reconciles the source of a `ClusterStack`: if the operator `writes`, writes its `GitRepository` and deletes those of
-/// earlier sources; then reads the releases.
-pub(super) async fn reconcile_source(
+/// Applies the `GitRepository` if it is not as planned, and returns the expected digest of its spec.
+async fn apply(
     context: &Context,
     stack: &ClusterStack,
-    writes: bool,
-) -> Result<Source, ReconcileError> {
-    let planned = match context.stack(stack) {
-        Ok(planned) => planned,
-        Err(error) => return Ok(Source::invalid(context, stack, &error)),
-    };
-    let plan = Arc::new(plan::stack(&planned)?);
-    let (expected, refusal) = match follow_source(context, stack, &planned, &plan, writes).await {
-        Ok(expected) => (expected, None),
-        Err(error) if error.is_reported() => (recorded_digest(stack, &planned), Some(error)),
-        Err(error) => return Err(error),
-    };
-    let is_followed = refusal.is_none();
-    if writes {
-        forward_request(context, stack).await?;
-    }
-    let failure = match prune_sources(context, stack, writes).await {
-        Ok(()) => refusal,
-        Err(error) if error.is_reported() => refusal.or(Some(error)),
-        Err(error) => return Err(error),
-    };
-    // Read after the write: until Flux has fetched for the new spec, the artifact may be of another repository.
-    let catalog = read_catalog(context, &planned).await;
-    let catalog = Catalog { is_current: catalog.is_current && is_followed, ..catalog };
-    let now = context.clock.now();
-    let key = repository_key(&planned);
-    let (recorded, verdict) = followed_source(SourceFacts {
-        found: context.caches.git_repositories.get(&key).as_deref(),
-        key,
-        is_ours: plan.objects().next().is_some(),
-        expected,
-        old: stack.status.as_ref().and_then(|status| status.source.as_ref()),
-        is_read: catalog.error.is_none() && catalog.read.is_some(),
-        moment: context.moment(GitRepositoryStatus::KIND, now),
-    });
-    let ready = match &failure {
-        Some(error) => {
-            let hold = error.hold();
-            Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message)
-        }
-        None => source_ready(verdict.as_ref(), catalog.error.as_ref()),
-    };
-    Ok(Source {
-        stack: Some(planned),
-        catalog,
-        ready,
-        recorded: Some(recorded),
-        verdict,
-        interval: interval(context, stack),
-        is_followed,
-        failure,
-        now,
-    })
-}
-
-/// Applies or commits the `GitRepository` of a `ClusterStack` if the operator `writes`, and returns the expected digest of
-/// its spec.
-async fn follow_source(
-    context: &Context,
-    stack: &ClusterStack,
-    planned: &Stack,
-    plan: &Arc<Plan>,
-    writes: bool,
+    source: &Source,
 ) -> Result<Option<SpecDigest>, ReconcileError> {
-    let desired = plan.objects().next().filter(|_| writes);
-    match planned.delivery.git() {
-        Some(_) => Ok(commit(context, stack, plan, writes)),
-        None => apply(context, stack, planned, desired).await,
-    }
+    let Some(planned) = source.plan.objects().next() else { return Ok(source.expected.clone()) };
+    let owners = [ownership::controller(stack)];
+    let desired = Desired { planned, expected: source.expected.as_ref(), owners: &owners, shared: false };
+    let delivery = deliver(context, &context.caches.git_repositories, desired).await?;
+    Ok(delivery.expected)
 }
 
 /// Forwards a request to reconcile to the followed source.
@@ -187,53 +194,34 @@ async fn forward_request(context: &Context, stack: &ClusterStack) -> Result<(), 
     request::forward(context, &context.caches.git_repositories, &repository, stack, handled).await
 }
 
-/// Deletes the `GitRepository`s of earlier sources that no `ClusterStack` follows, each after the API server confirms that
-/// the source is another one.
-async fn prune_sources(context: &Context, stack: &ClusterStack, writes: bool) -> Result<(), ReconcileError> {
-    if !writes || context.source_key(stack).is_none() {
-        return Ok(());
-    }
-    let stacks = context.caches.stacks.all();
-    let followed: BTreeSet<Key> = stacks.iter().filter_map(|stack| context.source_key(stack)).collect();
-    for made in left_over_sources(&made(context, stack), &followed) {
+/// Deletes the `GitRepository`s of earlier sources, each after the API server confirms that the source is another one.
+/// Returns the refusal of a deletion, to retry the reconcile.
+pub(super) async fn prune(
+    context: &Context,
+    facts: &Facts,
+    decision: &StackDecision,
+) -> Result<Option<ReconcileError>, ReconcileError> {
+    let stack = &*facts.stack;
+    let made = facts.source.iter().flat_map(|source| &source.made);
+    for left in made.filter(|made| decision.left_over.contains(&Key::of(&***made))) {
         let live: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
-        if is_source_confirmed(stack, live.as_ref()) {
-            ownership::delete(context, &context.caches.git_repositories, &**made).await?;
-            info!(repository = %Key::of(&**made), "deleted: the ClusterStack has another source");
+        if !is_source_confirmed(stack, live.as_ref()) {
+            continue;
+        }
+        let key = Key::of(&**left);
+        match ownership::delete(context, &context.caches.git_repositories, &**left).await {
+            Ok(_) => info!(repository = %key, "deleted: the ClusterStack has another source"),
+            Err(error) => {
+                let error = ReconcileError::from(error);
+                if !error.is_reported() {
+                    return Err(error);
+                }
+                events::not_deleted(context, stack, &key, &error).await;
+                return Ok(Some(error));
+            }
         }
     }
-    Ok(())
-}
-
-/// Returns the digest of the spec that was written last.
-fn recorded_digest(stack: &ClusterStack, planned: &Stack) -> Option<SpecDigest> {
-    stack.spec_digest_of(&repository_key(planned).to_string()).map(SpecDigest::kept)
-}
-
-/// Applies the `GitRepository` if the operator made it and it is not as planned, and returns the expected digest of its
-/// spec.
-async fn apply(
-    context: &Context,
-    stack: &ClusterStack,
-    planned: &Stack,
-    desired: Option<&PlannedObject>,
-) -> Result<Option<SpecDigest>, ReconcileError> {
-    let expected = recorded_digest(stack, planned);
-    let Some(desired) = desired else { return Ok(expected) };
-    let owners = [ownership::controller(stack)];
-    let desired = Desired { planned: desired, expected: expected.as_ref(), owners: &owners, shared: false };
-    let delivery = deliver(context, &context.caches.git_repositories, desired).await?;
-    Ok(delivery.expected)
-}
-
-/// Enqueues the commit of the `GitRepository` to the repository that Flux applies, and returns the digest of its spec if
-/// Flux has applied it.
-fn commit(context: &Context, stack: &ClusterStack, plan: &Arc<Plan>, writes: bool) -> Option<SpecDigest> {
-    if writes {
-        let (key, change) = (Key::of(stack), Change::Planned(plan.clone()));
-        git_delivery::commit(context, &key, Unit::Source, change, (Queue::ClusterStack, key.clone()));
-    }
-    plan.objects().next().and_then(|desired| applied(&context.caches.git_repositories, desired))
+    Ok(None)
 }
 
 /// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies, and
@@ -262,6 +250,6 @@ pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitReposi
 }
 
 /// Returns the key of the `GitRepository` that a `ClusterStack` follows.
-fn repository_key(planned: &Stack) -> Key {
+pub(super) fn repository_key(planned: &Stack) -> Key {
     Key::new(planned.source.namespace.as_str(), planned.source.name.as_str())
 }

@@ -120,6 +120,23 @@ fn deleted_stack_goes_after_clusters_and_releases() {
 }
 
 #[test]
+fn status_says_what_the_deletion_waits_for() {
+    let releases = || Deletion::DeleteReleases { orphan: false, message: "its releases first".to_owned() };
+    let source = || Deletion::DeleteSource { orphan: false };
+    let in_git = "being deleted: its GitRepository is removed from the repository of delivery.git first";
+    for (deletion, is_removed, expected) in [
+        (releases(), true, Some("its releases first")),
+        (source(), false, Some(in_git)),
+        (source(), true, None),
+        (Deletion::OrphanClusters([Key::new("tenant", "a")].into()), true, None),
+        (Deletion::Unconfirmed, true, None),
+        (Deletion::Finished, true, None),
+    ] {
+        assert_eq!(deletion.waits_for(is_removed), expected, "{deletion:?}");
+    }
+}
+
+#[test]
 fn stack_deletion_is_confirmed_by_same_object_only() {
     let mut recreated = deleted();
     recreated.metadata.uid = Some("another".to_owned());

@@ -1,6 +1,7 @@
 //! Tests of the deletion of unused releases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ const LONG_AGO: &str = "2026-11-23T01:00:00Z";
 const LATELY: &str = "2026-11-23T01:55:00Z";
 
 /// Returns a release that retires since then, with the use that its own reconcile reports.
-fn retiring(since: &str, reported: &str) -> ClusterStackRelease {
+pub(super) fn retiring(since: &str, reported: &str) -> ClusterStackRelease {
     let condition = json!({
         "type": "InUse", "status": "False", "reason": reported, "message": "", "lastTransitionTime": LONG_AGO,
     });
@@ -40,7 +41,7 @@ fn decided(
     unconfirmed: &str,
 ) -> String {
     let owned: BTreeMap<_, _> =
-        releases.iter().map(|(version, _, object)| (release(version), object)).collect();
+        releases.iter().map(|(version, _, object)| (release(version), Arc::new(object.clone()))).collect();
     let roles = releases.iter().map(|(version, role, _)| (release(version), *role)).collect();
     let now: Timestamp = NOW.parse().unwrap();
     let facts = RetirementFacts { stack, owned: &owned, roles: &roles, now };

@@ -1,0 +1,196 @@
+//! Tests of the decision and the status of a `ClusterStack`, from facts without an API server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::release_cache::ReleaseCacheError;
+use super::source::Catalog;
+use super::*;
+use crate::api::{ClusterStackRelease, Reason};
+use crate::foreign::flux::observed::GitRepository;
+use crate::inputs::stack::Stack;
+use crate::names::NameError;
+use crate::plan::{self, PlanError};
+use crate::subscription::{ReleaseDecision, ReleaseProblem, Role};
+
+const NOW: &str = "2026-11-23T02:00:00Z";
+const LONG_AGO: &str = "2026-11-23T01:00:00Z";
+
+fn name(version: &str) -> ReleaseName {
+    format!("docker-demo-1-34-{version}").parse().unwrap()
+}
+
+fn stack() -> ClusterStack {
+    serde_json::from_value(json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+        "metadata": {"name": "demo", "namespace": "stacks", "uid": "demo", "finalizers": ["f"]},
+        "spec": {
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
+            "source": {"git": {"url": "https://git.example.org/a.git", "ref": {"branch": "main"}}},
+        },
+    }))
+    .unwrap()
+}
+
+/// Returns the release v0, which is unused for long enough.
+fn retiring() -> ClusterStackRelease {
+    let condition = json!({
+        "type": "InUse", "status": "False", "reason": "Retiring", "message": "", "lastTransitionTime": LONG_AGO,
+    });
+    let annotations = json!({"clusterstack.x-k8s.io/retiring-since": LONG_AGO});
+    serde_json::from_value(json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
+        "metadata": {"name": name("v0").to_string(), "namespace": "stacks", "uid": "v0", "annotations": annotations},
+        "spec": {}, "status": {"conditions": [condition]},
+    }))
+    .unwrap()
+}
+
+/// Returns the `GitRepository` as planned. Flux has observed generation 1.
+fn repository(source: &Source, metadata: &Value) -> Arc<GitRepository> {
+    let mut object = source.plan.objects().next().unwrap().value.clone();
+    let owner = json!([{"apiVersion": "x", "kind": "ClusterStack", "name": "demo", "uid": "demo"}]);
+    object["metadata"]["ownerReferences"] = owner;
+    object["metadata"]["generation"] = json!(1);
+    object["status"] = json!({"observedGeneration": 1});
+    let fields = metadata.as_object().cloned().unwrap_or_default();
+    object["metadata"].as_object_mut().unwrap().extend(fields);
+    Arc::new(serde_json::from_value(object).unwrap())
+}
+
+/// Returns the facts about a `ClusterStack` whose source is as planned and which owns v0.
+fn facts() -> Facts {
+    let (stack, now) = (stack(), NOW.parse().unwrap());
+    let planned = Stack::new(&stack, None, std::iter::empty()).unwrap();
+    let plan = Arc::new(plan::stack(&planned).unwrap());
+    let (made, followed) = (Vec::new(), BTreeSet::new());
+    let mut source =
+        Source { stack: planned, plan, catalog: Catalog::default(), expected: None, made, followed };
+    let repository = repository(&source, &json!({}));
+    source.expected = Some(repository.spec_digest.clone());
+    Facts {
+        now,
+        key: Key::of(&stack),
+        repository: Receipt::unchanged(Some(&source), Some(repository)),
+        source: Ok(source),
+        stack: Arc::new(stack),
+        hold: None,
+        moment: Moment::at(now),
+        releases: Releases::owning([(name("v0"), Arc::new(retiring()), Role::Retiring)]),
+        pins: Pins::default(),
+        confirmed: [name("v0")].into(),
+        users: Vec::new(),
+        published: None,
+    }
+}
+
+/// Returns the receipts of writes after which the `GitRepository` is this.
+fn receipts(facts: &Facts, repository: Option<Arc<GitRepository>>) -> Receipts {
+    let expected = repository.as_ref().map(|repository| repository.spec_digest.clone());
+    let source = Receipt { repository, expected, refusal: None };
+    Receipts { stack: facts.stack.clone(), source, releases: Written::default(), commits: None }
+}
+
+fn refusal() -> ReconcileError {
+    let error: NameError = "".parse::<crate::names::Namespace>().unwrap_err();
+    PlanError::from(error).into()
+}
+
+fn condition<'a>(outcome: &'a Outcome, kind: &str) -> (&'a str, &'a str) {
+    let found = outcome.status.conditions.iter().find(|condition| condition.type_ == kind).unwrap();
+    (&found.status, &found.reason)
+}
+
+#[test]
+fn refused_source_spends_no_budget() {
+    let facts = facts();
+    let decision = decide(&facts);
+    assert_eq!(decision.retirement.delete, [name("v0")]);
+    let mut receipts = receipts(&facts, facts.repository.repository.clone());
+    let outcome = roll_up(&facts, &decision, &receipts);
+    assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1));
+
+    receipts.source.refusal = Some(refusal());
+    let outcome = roll_up(&facts, &decision, &receipts);
+    assert_eq!(outcome.status.pruned, None);
+    assert_eq!(condition(&outcome, "SourceReady"), ("Unknown", "DeliveryFailed"));
+}
+
+#[test]
+fn written_source_is_read_again_if_no_event_follows() {
+    let not_owned = |facts: &Facts| {
+        let found = repository(facts.source.as_ref().unwrap(), &json!({"ownerReferences": []}));
+        Receipt { repository: Some(found), ..receipts(facts, facts.repository.repository.clone()).source }
+    };
+    let absent = |_: &Facts| Receipt::default();
+    let unchanged = |facts: &Facts| receipts(facts, facts.repository.repository.clone()).source;
+    for (what, before, after, expected) in [
+        ("as planned", &unchanged as &dyn Fn(&Facts) -> Receipt, json!({}), false),
+        ("the write changed only its owner", &not_owned, json!({}), true),
+        // Flux fetches for the new spec, and its status is an event.
+        ("the write changed its spec", &not_owned, json!({"generation": 2}), false),
+        ("the write created it", &absent, json!({"generation": 2}), false),
+        ("the write left it to another owner", &not_owned, json!({"ownerReferences": []}), false),
+    ] {
+        let mut facts = facts();
+        facts.repository = before(&facts);
+        let decision = decide(&facts);
+        let after = repository(facts.source.as_ref().unwrap(), &after);
+        let outcome = roll_up(&facts, &decision, &receipts(&facts, Some(after)));
+        assert_eq!(outcome.next == Next::After(Duration::ZERO), expected, "{what}");
+    }
+}
+
+#[test]
+fn unread_repository_is_retried_and_kept_stack_waits() {
+    let mut facts = facts();
+    let decision = decide(&facts);
+    let receipts = receipts(&facts, facts.repository.repository.clone());
+    if let Ok(source) = &mut facts.source {
+        source.catalog.error = Some(ReleaseCacheError::Aborted);
+    }
+    assert_eq!(roll_up(&facts, &decision, &receipts).next, Next::Retry);
+    facts.hold = Some(Hold { reason: Reason::InUse, message: "a Cluster uses it".to_owned() });
+    let outcome = roll_up(&facts, &decision, &receipts);
+    assert_eq!(outcome.next, Next::After(delete::REQUEUE_AFTER));
+    assert_eq!(condition(&outcome, "Ready"), ("False", "InUse"));
+}
+
+#[test]
+fn invalid_source_is_reported_and_leaves_the_status_of_the_last() {
+    let mut facts = facts();
+    let mut stack = stack();
+    let source = json!({"gitRepository": "stacks/demo-catalog", "revision": "main@sha1:c0ffee"});
+    stack.status = serde_json::from_value(json!({"source": source})).unwrap();
+    stack.spec.source = None;
+    let error = Stack::new(&stack, None, std::iter::empty());
+    (facts.stack, facts.source) = (Arc::new(stack), Err(error.unwrap_err()));
+    let decision = decide(&facts);
+    let outcome = roll_up(&facts, &decision, &receipts(&facts, None));
+    assert_eq!(condition(&outcome, "SourceReady"), ("False", "NoSource"));
+    let recorded = outcome.status.source.and_then(|source| source.revision);
+    assert_eq!(recorded.as_deref(), Some("main@sha1:c0ffee"));
+}
+
+#[test]
+fn refused_release_hides_no_issue_of_the_release() {
+    let facts = facts();
+    let problem = |is_issue, reason| {
+        let hold = Hold { reason, message: String::new() };
+        ReleaseProblem { is_issue, hold }
+    };
+    for (known, expected) in [
+        (None, "DeliveryFailed"),
+        (Some(problem(false, Reason::ReleaseClaimed)), "DeliveryFailed"),
+        (Some(problem(true, Reason::ReleaseMutated)), "ReleaseMutated"),
+    ] {
+        let mut decision = decide(&facts);
+        let known = ReleaseDecision { problem: known, ..ReleaseDecision::default() };
+        decision.releases = [(name("v1"), known)].into();
+        let mut receipts = receipts(&facts, facts.repository.repository.clone());
+        receipts.releases.refused = [(name("v1"), problem(true, Reason::DeliveryFailed))].into();
+        let outcome = roll_up(&facts, &decision, &receipts);
+        assert_eq!(condition(&outcome, "ReleasesSynced").1, expected);
+    }
+}

@@ -1,0 +1,135 @@
+//! Decides what the reconcile of a `ClusterStack` writes and deletes: its source, its releases, and the sources that it no
+//! longer follows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use super::delivery::DeliveryMode;
+use super::releases::{ReleaseDecision, ReleasesFacts, decide_releases};
+use super::retirement::{Retirement, RetirementFacts, decide_retirement, retirement_end};
+use super::sources::left_over_sources;
+use crate::api::{ClusterStack, labels};
+use crate::foreign::flux::observed::{GitRepository, SpecDigest};
+use crate::names::{Key, ReleaseName};
+use crate::plan::PlannedObject;
+use crate::plan::delivery::{Action, Baseline, action};
+
+/// The `GitRepository` that a `ClusterStack` follows, and those that were made for it.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowedRepository<'a> {
+    /// The planned object; `None` if another owner writes it.
+    pub planned: Option<&'a PlannedObject>,
+    /// The existing object.
+    pub found: Option<&'a GitRepository>,
+    /// Digest of its spec as returned by the operator's last write, if known.
+    pub expected: Option<&'a SpecDigest>,
+    /// The objects that were made for the `ClusterStack`, including that of an earlier source.
+    pub made: &'a [Arc<GitRepository>],
+    /// The keys of the objects that any `ClusterStack` follows.
+    pub followed: &'a BTreeSet<Key>,
+}
+
+/// The facts about a `ClusterStack` that exists, or that is deleted but kept.
+#[derive(Clone, Debug)]
+pub struct SubscriptionFacts<'a> {
+    /// The source and its releases, with the catalog as Flux fetched it for the present spec of the existing
+    /// `GitRepository`; `None` if the source is invalid.
+    pub source: Option<(FollowedRepository<'a>, ReleasesFacts<'a>)>,
+    /// The `ClusterStack` and the releases that it owns.
+    pub retirement: RetirementFacts<'a>,
+    /// The releases that are due and unused, according to the API server.
+    pub confirmed: &'a BTreeSet<ReleaseName>,
+}
+
+/// The write of the `GitRepository` that a `ClusterStack` follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceWrite {
+    /// It is not written: the `ClusterStack` is suspended or invalid, or another owner writes it.
+    #[default]
+    Nothing,
+    /// The operator applies it, with this action.
+    Apply(Action),
+    /// The operator commits it, and Flux applies it.
+    Commit,
+}
+
+/// The decision about a `ClusterStack`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackDecision {
+    /// Whether the finalizer is added before all other writes.
+    pub adds_finalizer: bool,
+    /// The write of the source.
+    pub source: SourceWrite,
+    /// Whether a request to reconcile is forwarded to the source.
+    pub forwards_request: bool,
+    /// The releases to write, and the problems of releases.
+    pub releases: BTreeMap<ReleaseName, ReleaseDecision>,
+    /// The releases to delete. None is deleted if the API server refuses the write of the source.
+    pub retirement: Retirement,
+    /// The `GitRepository`s of earlier sources to delete.
+    pub left_over: Vec<Key>,
+}
+
+/// Decides the write of the `GitRepository` that a `ClusterStack` follows.
+#[must_use]
+pub fn source_write(stack: &ClusterStack, repository: &FollowedRepository) -> SourceWrite {
+    match (DeliveryMode::of(stack), repository.planned) {
+        (DeliveryMode::Git, _) => SourceWrite::Commit,
+        (DeliveryMode::Api, Some(planned)) => {
+            let (spec_digest, owner) = (repository.expected, stack.metadata.uid.as_deref());
+            let baseline = Baseline::LastWrite { spec_digest, owner, namespace: None };
+            SourceWrite::Apply(action(planned, repository.found.map(Into::into), baseline))
+        }
+        (DeliveryMode::Api, None) | (DeliveryMode::Suspended, _) => SourceWrite::Nothing,
+    }
+}
+
+/// Decides about a `ClusterStack` that exists, or that is deleted but kept.
+///
+/// A reconcile that changes the source pins nothing: the artifact may be that of another repository until Flux has fetched
+/// for the new spec.
+#[must_use]
+pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
+    let SubscriptionFacts { source, retirement, confirmed } = facts;
+    let (stack, now) = (retirement.stack, retirement.now);
+    let writes = DeliveryMode::of(stack).writes();
+    let is_maintained = writes && stack.metadata.deletion_timestamp.is_none();
+    let mut decision = StackDecision {
+        adds_finalizer: is_maintained && !stack.finalizers().iter().any(|name| name == labels::FINALIZER),
+        source: SourceWrite::Nothing,
+        forwards_request: false,
+        releases: BTreeMap::new(),
+        retirement: Retirement::none(stack),
+        left_over: Vec::new(),
+    };
+    if let Some((repository, mut releases)) = source {
+        decision.source = source_write(stack, &repository);
+        if let (SourceWrite::Apply(action), Some(catalog)) = (decision.source, &mut releases.catalog) {
+            catalog.is_current &= action == Action::Nothing;
+        }
+        decision.releases = decide_releases(&releases);
+        if writes {
+            decision.forwards_request = true;
+            let left_over = left_over_sources(repository.made, repository.followed);
+            decision.left_over = left_over.map(|left| Key::of(&**left)).collect();
+        }
+    }
+    if is_maintained {
+        decision.retirement = decide_retirement(&retirement, confirmed);
+        let ends = decision.releases.values().filter_map(new_end).filter(|end| *end > now);
+        decision.retirement.next = decision.retirement.next.into_iter().chain(ends).min();
+    } else {
+        for release in decision.releases.values_mut() {
+            *release = ReleaseDecision { problem: release.problem.take(), ..ReleaseDecision::default() };
+        }
+    }
+    decision
+}
+
+/// Returns the time at which a release that is about to be written will be unused for long enough, if it retires.
+fn new_end(decision: &ReleaseDecision) -> Option<Timestamp> {
+    retirement_end(decision.apply.as_ref()?.retiring_since.as_deref()?)
+}
