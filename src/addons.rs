@@ -19,8 +19,8 @@ mod roll_up;
 mod snapshot;
 
 pub use cluster_addon::{
-    cluster_uid, committed_by, desired_addon, has_finalizer, is_as_desired, is_made_for, rendered_inputs,
-    requested_at,
+    cluster_action, cluster_uid, committed_by, desired_addon, has_finalizer, is_as_desired, is_made_for,
+    rendered_inputs, requested_at,
 };
 pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
 pub use deletion::{
@@ -28,15 +28,16 @@ pub use deletion::{
     is_reported, prune_hold,
 };
 pub use handover::{
-    Disown, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
+    Disown, Heir, adopted, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
     possibly_owned,
 };
 pub use object::{FluxObject, kind_of};
 pub use pruning::{
-    AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, decide_prune,
-    is_prune_confirmed, is_still_due, kinds, prune_decision, unconfirmed,
+    AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,
+    decide_prune, is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates,
+    prune_decision, reported_without_file, unconfirmed,
 };
-pub use receipts::{Receipts, addon_of};
+pub use receipts::{Receipts, addon_of, committing};
 pub use roll_up::{Outcome, is_prune_turn, roll_up};
 pub use snapshot::Snapshot;
 

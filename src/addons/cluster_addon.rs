@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::{Cluster, text};
+use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
 use crate::release::{Digest, Release};
@@ -24,6 +25,26 @@ pub fn cluster_uid(addon: &ClusterAddon) -> Option<&str> {
 #[must_use]
 pub fn is_made_for(addon: &ClusterAddon, cluster: &Cluster) -> bool {
     cluster_uid(addon) == cluster.uid()
+}
+
+/// Decides the action for a Cluster and its `ClusterAddon`.
+#[must_use]
+pub fn cluster_action(
+    cluster: Option<&Cluster>,
+    addon: Option<&ClusterAddon>,
+    around: gate::Around,
+) -> ClusterAction {
+    let cluster = cluster.map(|cluster| gate::Present {
+        uid: cluster.uid().unwrap_or_default().to_owned(),
+        deleting: cluster.deleting(),
+    });
+    let addon = addon.map(|addon| gate::Owned {
+        cluster_uid: cluster_uid(addon).map(str::to_owned),
+        deleting: addon.metadata.deletion_timestamp.is_some(),
+        held: has_finalizer(addon),
+        committed: committed_by(addon).is_some(),
+    });
+    gate::cluster_action(cluster.as_ref(), addon.as_ref(), around)
 }
 
 /// Returns the last request to reconcile.

@@ -2,6 +2,7 @@
 //! addons: garbage collection deletes the objects that a deleted object owns.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
@@ -73,6 +74,19 @@ pub fn is_handover_confirmed(addon: &ClusterAddon, live: (Option<&ClusterAddon>,
 pub fn is_orphaning(object: &ObjectMeta) -> bool {
     let on_delete = object.annotations.as_ref().and_then(|annotations| annotations.get(labels::ON_DELETE));
     object.deletion_timestamp.is_some() && on_delete.is_some_and(|value| value == labels::ORPHAN)
+}
+
+/// Returns an object that an earlier `ClusterAddon` left as it is after its [adoption].
+#[must_use]
+pub fn adopted(object: &FluxObject, owner: &OwnerReference) -> FluxObject {
+    let mut object = object.clone();
+    let metadata = match &mut object {
+        FluxObject::HelmRelease(found) => &mut Arc::make_mut(found).object,
+        FluxObject::Kustomization(found) => &mut Arc::make_mut(found).object,
+    };
+    metadata.owner_references.get_or_insert_default().insert(0, owner.clone());
+    metadata.annotations.get_or_insert_default().remove(labels::HANDED_OVER);
+    object
 }
 
 /// Returns a JSON patch that makes a `ClusterAddon` the owner of an object that an earlier one left.

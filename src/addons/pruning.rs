@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{FluxObject, kind_of};
+use super::{Facts, FluxObject, Receipts, Snapshot, Target, is_prune_turn, kind_of};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
+use crate::foreign::flux::ownership::{committing_stack, is_applied_by_flux};
 use crate::gate::Hold;
-use crate::names::{AddonName, ReleaseName};
+use crate::names::{AddonName, Key, ReleaseName};
 use crate::release::Release;
-use crate::subscription::{allows, deletions, in_words, left, refilled, spent};
+use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
 /// A Flux object that names a `ClusterAddon` as its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +90,43 @@ pub fn kinds(release: &Release) -> BTreeMap<&AddonName, &'static str> {
 pub struct Candidate {
     /// The addon.
     pub addon: AddonName,
+    /// The relation of the addon to the release.
+    pub delivers: AddonMatch,
     /// The object.
     pub object: FluxObject,
     /// The decision about the object.
     pub decision: PruneDecision,
-    /// The reason for its deletion, or for the delay.
+    /// The reason for its deletion, or for the delay if the budget is spent.
     pub hold: Option<Hold>,
+}
+
+impl Candidate {
+    /// Returns the reason for the deletion of the object, or for the delay, in the words of the status of its `ClusterAddon`.
+    /// `None` if the object waits for its addon's new form, which has a hold of its own.
+    #[must_use]
+    pub fn report(&self, addon: &ClusterAddon) -> Option<Hold> {
+        let mut hold = self.hold.clone().or_else(|| self.delay())?;
+        if addon.metadata.deletion_timestamp.is_some() {
+            hold.message.push_str("; the ClusterAddon is deleted after that");
+        }
+        Some(hold)
+    }
+
+    fn delay(&self) -> Option<Hold> {
+        let why = match self.delivers {
+            AddonMatch::OtherKind => "the release has it in another form",
+            _ => "not in the release",
+        };
+        let message = if self.object.is_suspended() {
+            let (kind, name) = (self.object.kind(), self.object.name());
+            format!("{why}: {kind} {name} is suspended, and stays until it is resumed")
+        } else if self.delivers == AddonMatch::NotInRelease {
+            format!("{why}: Flux uninstalls it when all addons of the release are delivered")
+        } else {
+            return None;
+        };
+        Some(Hold { reason: Reason::AddonRemoved, message })
+    }
 }
 
 /// Finds the objects of addons that the release does not have, or has in another form. `is_turn` returns whether nothing
@@ -117,9 +149,49 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
         };
         let is_leaving = matches!(decision, PruneDecision::Delete | PruneDecision::Deleting);
         let hold = is_leaving.then(|| uninstalled(delivers));
-        Some(Candidate { addon, object: object.clone(), decision, hold })
+        Some(Candidate { addon, delivers, object: object.clone(), decision, hold })
     });
     found.filter(|candidate| candidate.decision != PruneDecision::Keep).collect()
+}
+
+/// Finds the same for a Cluster, after its other writes. A Cluster without a release to deliver keeps all objects.
+#[must_use]
+pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
+    let Target::Available(available) = &facts.target else { return Vec::new() };
+    let Snapshot { addon, objects, without_file, .. } = &facts.snapshot;
+    let facts = PruneFacts { addon, release: kinds(available.release), objects, without_file };
+    candidates(&facts, |addon| is_prune_turn(available, receipts, addon))
+}
+
+/// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects
+/// and files of another `ClusterStack` may stay forever. `stack` is the `ClusterStack` of the release, and whether it is
+/// suspended.
+#[must_use]
+pub fn is_prune_pending(facts: &PruneFacts, (stack, is_suspended): (&Key, bool)) -> bool {
+    let is_theirs = committing_stack(facts.addon).as_ref() != Some(stack);
+    if facts.addon.spec.suspend || is_suspended || is_theirs {
+        return false;
+    }
+    candidates(facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
+}
+
+/// Returns kind and name of the objects that Flux applies from a repository and whose removal the status of their
+/// `ClusterAddon` reports: the operator has requested the removal of their files.
+#[must_use]
+pub fn reported_without_file(
+    addon: &ClusterAddon,
+    objects: &[FluxObject],
+) -> BTreeSet<(&'static str, String)> {
+    let removed =
+        [AddonMatch::NotInRelease, AddonMatch::OtherKind].map(|delivers| uninstalled(delivers).message);
+    let is_removed = |message: &str| removed.iter().any(|removed| message.starts_with(removed.as_str()));
+    let reported: Vec<_> = { addon.status.iter().flat_map(|status| &status.addons) }
+        .filter(|of| of.message.as_deref().is_some_and(is_removed))
+        .filter_map(|of| of.object.as_ref())
+        .collect();
+    let is_reported =
+        |object: &&FluxObject| is_applied_by_flux(object.object()) && reported.contains(&&object.reference());
+    objects.iter().filter(is_reported).map(|object| (object.kind(), object.name().to_owned())).collect()
 }
 
 /// Returns the owned object. `delivers` applies only if the object belongs to the `ClusterAddon`.
@@ -189,6 +261,24 @@ pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
         (candidate.decision, candidate.hold) = (PruneDecision::Blocked, None);
     }
     Pruning { candidates, pruned: None, next: Some(now) }
+}
+
+/// The deletions that a budget counts, in all clusters of a `ClusterStack`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// The recorded or reserved deletions of each `ClusterAddon`.
+    pub deletions: Vec<Pruned>,
+    /// The number of objects of addons.
+    pub total: usize,
+}
+
+impl Spent {
+    /// Counts a cluster: its number of objects, the deletions that its status records, and those that are reserved until a
+    /// status records them.
+    pub fn add(&mut self, objects: usize, recorded: Option<&Pruned>, reserved: Option<&Pruned>) {
+        self.total += objects;
+        self.deletions.extend(known(recorded, reserved).cloned());
+    }
 }
 
 /// The number of objects to delete in all clusters of a `ClusterStack`: a tenth per hour.

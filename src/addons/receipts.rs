@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::planned_addons;
-use super::{Available, Delivery, Facts, FluxObject, Snapshot, Target, committed_by};
+use super::{Available, Decision, Delivery, Facts, FluxObject, Snapshot, Target, committed_by};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::SpecDigest;
 use crate::gate::Hold;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, Baseline, action};
+use crate::plan::delivery::{Action, Baseline, LiveObject, action};
 use crate::plan::{Plan, PlannedObject};
 use crate::release::Addon;
 
@@ -43,6 +43,38 @@ impl Receipts {
             Some((addon.name.clone(), SpecDigest::kept(digest)))
         });
         Self { expected: kept.collect(), committed_by: committed_by(addon), ..Self::default() }
+    }
+
+    /// Returns the receipts of a decision if the API server accepts all its writes.
+    #[must_use]
+    pub fn if_accepted(facts: &Facts, decision: &Decision) -> Self {
+        let Target::Available(available) = &facts.target else {
+            return Self::without_writes(facts, &decision.delivery);
+        };
+        let found = |planned: &PlannedObject| facts.snapshot.get(&planned.id.kind, &planned.id.name);
+        let mut receipts = match &decision.delivery {
+            Delivery::Apply => Self::unchanged(&facts.snapshot.addon),
+            Delivery::Commit => Self { committed_by: Some(available.stack_name()), ..Self::default() },
+            delivery => return Self::without_writes(facts, delivery),
+        };
+        for planned in available.planned() {
+            let (name, found) = (addon_of(planned), found(planned));
+            if decision.delivery == Delivery::Commit {
+                let applied = found.map(LiveObject::from);
+                let applied =
+                    applied.filter(|found| action(planned, Some(*found), Baseline::Plan) == Action::Nothing);
+                match applied {
+                    Some(found) => _ = receipts.expected.insert(name.to_owned(), found.spec_digest.clone()),
+                    None => _ = receipts.committed.insert(name.to_owned(), committing()),
+                }
+            } else if decision.blocked.contains(name) || found.is_some_and(|it| it.metadata().terminating) {
+                receipts.expected.remove(name);
+                receipts.waiting.insert(name.to_owned());
+            } else {
+                receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
+            }
+        }
+        receipts
     }
 
     /// Returns the receipts of a decision that writes nothing.
@@ -117,6 +149,12 @@ impl Receipts {
         }
         because(Reason::DeliveryFailed, self.failures.get(name).or(self.without_source.as_ref())?)
     }
+}
+
+/// Returns the hold of an object that waits for the next commit.
+#[must_use]
+pub fn committing() -> Hold {
+    Hold { reason: Reason::Committing, message: "it waits for the next commit".to_owned() }
 }
 
 /// Returns the addon that an object delivers.

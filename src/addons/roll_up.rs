@@ -9,10 +9,10 @@ use super::{
 };
 use crate::api::Reason;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
-use crate::gate::{self, Hold};
+use crate::gate;
 use crate::names::AddonName;
 use crate::plan;
-use crate::release::{Addon, Chart, Digest, KnownAs, Release};
+use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, cluster_addon, expected_since,
     helm_release, kustomization,
@@ -62,7 +62,9 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
 /// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form.
 #[must_use]
 pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
-    (is_delivered(available, receipts) && !available.is_suspended) || receipts.waits_for_old(addon)
+    let is_turn =
+        is_delivered(available, receipts) && !available.is_suspended && available.elsewhere.is_none();
+    is_turn || receipts.waits_for_old(addon)
 }
 
 /// Whether everything in the release is delivered.
@@ -128,24 +130,6 @@ fn known_as(before: &AddonStatus) -> Option<KnownAs> {
     Some(KnownAs { name, version, app_version: before.app_version.clone() })
 }
 
-/// Marks addons with remaining objects that are not in the release.
-fn mark_dropped(release: &Release, addons: &mut [AddonFacts]) {
-    let is_of_release = |name: &AddonName| release.addons.iter().any(|of| of.name == *name);
-    for addon in addons.iter_mut().filter(|addon| addon.hold.is_none() && !is_of_release(&addon.name)) {
-        let message = "not in the release: Flux uninstalls it when all addons of the release are delivered";
-        addon.hold = Some(Hold { reason: Reason::AddonRemoved, message: message.to_owned() });
-    }
-}
-
-/// Marks addons that are or will be removed before the deleted `ClusterAddon`.
-fn mark_before_deletion(addons: &mut [AddonFacts]) {
-    for hold in addons.iter_mut().filter_map(|addon| addon.hold.as_mut()) {
-        if matches!(hold.reason, Reason::AddonRemoved | Reason::PruneBudgetExceeded) {
-            hold.message.push_str("; the ClusterAddon is deleted after that");
-        }
-    }
-}
-
 /// The snapshot, and the objects after the writes.
 struct View<'a> {
     snapshot: &'a Snapshot,
@@ -180,13 +164,7 @@ impl View<'_> {
         // A Cluster that is held as a whole keeps the release that was delivered last.
         let has_another = !is_rendered && has_release(addon);
         let mut addons = if has_another { self.all_kept() } else { self.of_release(available, receipts) };
-        self.add_left(pruning, &mut addons);
-        if !has_another {
-            mark_dropped(available.release, &mut addons);
-        }
-        if addon.metadata.deletion_timestamp.is_some() {
-            mark_before_deletion(&mut addons);
-        }
+        self.add_left(pruning, has_another, &mut addons);
         ClusterFacts {
             generation: addon.metadata.generation.unwrap_or_default(),
             requested_at: requested_at(addon),
@@ -248,11 +226,13 @@ impl View<'_> {
     }
 
     /// Adds the state of remaining objects of removed addons. It replaces the state of addons that have another form now.
-    fn add_left(&self, pruning: &Pruning, addons: &mut Vec<AddonFacts>) {
+    /// A Cluster that keeps the release that was delivered last reports no delay.
+    fn add_left(&self, pruning: &Pruning, keeps_release: bool, addons: &mut Vec<AddonFacts>) {
         for left in &pruning.candidates {
             let before = self.as_it_is(&left.addon, &left.object.reference());
+            let hold = left.report(&self.snapshot.addon).filter(|_| left.hold.is_some() || !keeps_release);
             addons.retain(|known| known.name != left.addon);
-            addons.push(AddonFacts { hold: left.hold.clone(), ..before });
+            addons.push(AddonFacts { hold, ..before });
         }
     }
 

@@ -152,7 +152,8 @@ fn changed_object_is_not_deleted() {
     let addon = cluster_addon(&json!({}));
     let object = flux_object("HelmRelease", "old", &json!({}));
     let name: AddonName = "old".parse().unwrap();
-    let candidate = Candidate { addon: name, object, decision: PruneDecision::Delete, hold: None };
+    let (delivers, decision) = (AddonMatch::NotInRelease, PruneDecision::Delete);
+    let candidate = Candidate { addon: name, delivers, object, decision, hold: None };
     for (changes, expected, why) in [
         (json!({}), true, "it is as it was"),
         (json!({"metadata": {"uid": "another"}}), false, "another one has its name"),
@@ -169,6 +170,7 @@ fn changed_object_is_not_deleted() {
 fn due(addons: &[&str]) -> Vec<Candidate> {
     let due = addons.iter().map(|addon| Candidate {
         addon: addon.parse().unwrap(),
+        delivers: AddonMatch::NotInRelease,
         object: flux_object("HelmRelease", addon, &json!({})),
         decision: PruneDecision::Delete,
         hold: Some(Hold { reason: Reason::AddonRemoved, message: String::new() }),
@@ -234,4 +236,100 @@ fn unconfirmed_prune_deletes_nothing_and_says_nothing() {
         .collect();
     assert_eq!(kept, BTreeSet::from([(true, true)]));
     assert_eq!((pruning.pruned, pruning.next), (None, Some(now)));
+}
+
+#[test]
+fn kept_object_is_reported_with_the_reason() {
+    let (present, deleted_addon) = (cluster_addon(&json!({})), cluster_addon(&deleted()));
+    let suspended_one = flux_object("HelmRelease", "old", &suspended());
+    let plain = flux_object("HelmRelease", "old", &json!({}));
+    let (dropped, other) = (AddonMatch::NotInRelease, AddonMatch::OtherKind);
+    let leaving = Hold { reason: Reason::AddonRemoved, message: "leaves".to_owned() };
+    let waits = "not in the release: Flux uninstalls it when all addons of the release are delivered";
+    for (delivers, object, hold, expected) in [
+        (dropped, &plain, Some(&leaving), Some("leaves")),
+        (dropped, &plain, None, Some(waits)),
+        (
+            dropped,
+            &suspended_one,
+            None,
+            Some("not in the release: HelmRelease c1.old is suspended, and stays until it is resumed"),
+        ),
+        (
+            other,
+            &suspended_one,
+            None,
+            Some(
+                "the release has it in another form: HelmRelease c1.old is suspended, and stays until it is resumed",
+            ),
+        ),
+        (other, &plain, None, None),
+    ] {
+        let (addon, decision) = ("old".parse().unwrap(), PruneDecision::Blocked);
+        let candidate = Candidate { addon, delivers, object: object.clone(), decision, hold: hold.cloned() };
+        let message = |addon| candidate.report(addon).map(|hold| hold.message);
+        assert_eq!(message(&present).as_deref(), expected);
+        let before_deletion =
+            expected.map(|message| format!("{message}; the ClusterAddon is deleted after that"));
+        assert_eq!(message(&deleted_addon), before_deletion);
+    }
+}
+
+#[test]
+fn removal_from_git_is_found_in_the_status() {
+    let by_flux =
+        json!({"metadata": {"ownerReferences": null, "labels": {labels::APPLIED_BY_NAME: "fleet"}}});
+    let status = |message: &str| {
+        let object = json!({"kind": "HelmRelease", "name": "c1.old"});
+        cluster_addon(&json!({"status": {"addons": [{"name": "old", "object": object, "message": message}]}}))
+    };
+    let leaves = "the release no longer has it: Flux uninstalls it";
+    for (addon, object, expected, why) in [
+        (status(leaves), flux_object("HelmRelease", "old", &by_flux), true, "the status reports it"),
+        (
+            status(&format!("{leaves}; the ClusterAddon is deleted after that")),
+            flux_object("HelmRelease", "old", &by_flux),
+            true,
+            "the ClusterAddon is being deleted",
+        ),
+        (status("waits"), flux_object("HelmRelease", "old", &by_flux), false, "it waits"),
+        (status(leaves), flux_object("Kustomization", "old", &by_flux), false, "it is of the other kind"),
+        (status(leaves), flux_object("HelmRelease", "old", &json!({})), false, "it has no file"),
+    ] {
+        assert_eq!(!reported_without_file(&addon, &[object]).is_empty(), expected, "{why}");
+    }
+}
+
+/// Returns the decision about an object of the addon `old` if the API server accepts all writes.
+fn decided(change: impl FnOnce(&mut Scene)) -> String {
+    let mut scene = Scene::new();
+    scene.objects.push(flux_object("HelmRelease", "old", &json!({})));
+    change(&mut scene);
+    let facts = scene.facts();
+    let receipts = Receipts::if_accepted(&facts, &decide(&facts));
+    let found = prune_candidates(&facts, &receipts);
+    found.iter().map(|it| format!("{} {:?}", it.addon, it.decision)).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn removal_follows_the_other_writes() {
+    let by_git = |scene: &mut Scene| {
+        let git =
+            json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "path": "fleet"}});
+        scene.fixture.stack.delivery = serde_json::from_value(git).unwrap();
+    };
+    let elsewhere = |scene: &mut Scene| {
+        let hold = Hold { reason: Reason::DeliveredElsewhere, message: String::new() };
+        scene.elsewhere = Some(hold);
+    };
+    assert_eq!(decided(|_| {}), "old Delete", "the API server accepts what is missing");
+    assert_eq!(decided(by_git), "old Blocked", "Flux has not applied what is missing");
+    assert_eq!(decided(|scene| scene.is_suspended = true), "old Blocked");
+    assert_eq!(decided(elsewhere), "old Blocked");
+    let other_kind = |scene: &mut Scene| {
+        scene.objects.push(flux_object("Kustomization", "cni", &json!({})));
+    };
+    assert_eq!(decided(other_kind), "old Blocked, cni Delete", "the new form only waits for the old one");
+    let terminating = |scene: &mut Scene| scene.objects.push(flux_object("HelmRelease", "cni", &deleted()));
+    assert_eq!(decided(terminating), "old Blocked", "an object is created again when it is gone");
 }

@@ -74,6 +74,7 @@ fn left_objects_keep_a_release_from_being_delivered() {
     let scene = Scene::new();
     let left = Candidate {
         addon: "old".parse().unwrap(),
+        delivers: AddonMatch::NotInRelease,
         object: flux_object("HelmRelease", "old", &json!({})),
         decision: PruneDecision::Delete,
         hold: Some(Hold { reason: Reason::AddonRemoved, message: "why".to_owned() }),
@@ -201,6 +202,9 @@ fn removed_addon_has_its_turn_after_all_others() {
     scene.is_suspended = true;
     assert!(!is_turn(&scene, &written(), "old"), "nothing is written while it is suspended");
     scene.is_suspended = false;
+    scene.elsewhere = Some(Hold { reason: Reason::DeliveredElsewhere, message: String::new() });
+    assert!(!is_turn(&scene, &written(), "old"), "another repository has its file");
+    scene.elsewhere = None;
     scene.fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
     assert!(!is_turn(&scene, &written(), "old"), "an addon of the release is held");
 }

@@ -14,7 +14,7 @@ use super::super::objects::index;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
 use super::recovery;
 use crate::addons::{
-    Available, Decision, Delivery, Facts, FluxObject, Receipts, Target, addon_of, committed_by,
+    Available, Decision, Delivery, Facts, FluxObject, Receipts, Target, addon_of, committed_by, committing,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{
@@ -243,12 +243,12 @@ async fn find_applied(
 
 /// Returns the hold of an object that is not as planned yet.
 pub(super) fn commit_hold(state: &CommitState) -> Hold {
-    let (reason, message) = match state {
-        CommitState::Held(hold) => return hold.clone(),
-        CommitState::Pending => (Reason::Committing, "it waits for the next commit"),
+    match state {
+        CommitState::Held(hold) => hold.clone(),
+        CommitState::Pending => committing(),
         CommitState::Committed => {
-            (Reason::CommitNotApplied, "it is committed, and Flux has not applied it yet")
+            let message = "it is committed, and Flux has not applied it yet".to_owned();
+            Hold { reason: Reason::CommitNotApplied, message }
         }
-    };
-    Hold { reason, message: message.to_owned() }
+    }
 }

@@ -10,9 +10,7 @@ use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
-use crate::addons::{
-    Available, Facts, Snapshot, Target, cluster_uid, committed_by, has_finalizer, hold_of, is_orphaning,
-};
+use crate::addons::{Available, Facts, Snapshot, Target, cluster_action, hold_of, is_orphaning};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
@@ -153,17 +151,6 @@ impl Gathered {
 
     /// Decides what to do with the Cluster.
     pub(super) fn action(&self, namespace_terminating: bool) -> ClusterAction {
-        let uid = |uid: Option<String>| uid.unwrap_or_default();
-        let cluster = self
-            .cluster
-            .as_ref()
-            .map(|cluster| gate::Present { uid: uid(cluster.uid()), deleting: cluster.cluster.deleting() });
-        let addon = self.addon.as_ref().map(|addon| gate::Owned {
-            cluster_uid: cluster_uid(addon).map(str::to_owned),
-            deleting: addon.metadata.deletion_timestamp.is_some(),
-            held: has_finalizer(addon),
-            committed: committed_by(addon).is_some(),
-        });
         let backing = match (&self.orphaned_by, self.is_wanted) {
             (Some(_), _) => gate::Backing::Orphaned,
             (None, true) => gate::Backing::Wanted,
@@ -175,7 +162,8 @@ impl Gathered {
             handed_over: self.has_rest,
             removing: self.is_removing,
         };
-        gate::cluster_action(cluster.as_ref(), addon.as_ref(), around)
+        let cluster = self.cluster.as_ref().map(|cluster| &cluster.cluster);
+        cluster_action(cluster, self.addon.as_deref(), around)
     }
 }
 

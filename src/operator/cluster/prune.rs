@@ -10,14 +10,13 @@ use tracing::{info, warn};
 use super::super::budget::{Reservation, Reserved};
 use super::super::context::{Context, Resolution};
 use super::super::events;
-use super::super::objects::{ClusterObject, addon_key, committing_stack, index};
+use super::super::objects::{ClusterObject, addon_key, index};
 use super::super::release::users;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
-    Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Target, candidates, decide_prune,
-    is_prune_confirmed, is_prune_turn, is_still_due, kinds, unconfirmed,
+    Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_prune,
+    is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates, unconfirmed,
 };
-use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -41,15 +40,11 @@ pub(super) fn is_pending(
         Some(Resolution::Unusable(report)) => return is_owned && report.status == ConditionStatus::Unknown,
         Some(Resolution::Usable(resolved)) => resolved,
     };
-    let is_theirs = committing_stack(addon).as_ref() != Some(&resolved.stack_key);
-    if addon.spec.suspend || resolved.suspended || is_theirs {
-        return false;
-    }
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
     let (release, without_file) = (kinds(&resolved.release), BTreeSet::new());
     let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
-    candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
+    is_prune_pending(&facts, (&resolved.stack_key, resolved.suspended))
 }
 
 /// Decides what to delete now. The reservation counts against the budget until the status records it.
@@ -59,10 +54,8 @@ pub(super) async fn decide<'w>(
     receipts: &Receipts,
 ) -> Result<(Pruning, Option<Reservation<'w>>), RequestError> {
     let Target::Available(available) = &facts.target else { return Ok((Pruning::default(), None)) };
-    let Snapshot { addon, objects, without_file, now, .. } = &facts.snapshot;
-    let prune = PruneFacts { addon, release: kinds(available.release), objects, without_file };
-    let found = candidates(&prune, |addon| is_prune_turn(available, receipts, addon));
-    let decided = Pruning { candidates: found, ..Pruning::default() };
+    let Snapshot { addon, now, .. } = &facts.snapshot;
+    let decided = Pruning { candidates: prune_candidates(facts, receipts), ..Pruning::default() };
     if decided.due().next().is_none() {
         return Ok((decided, None));
     }
@@ -74,14 +67,14 @@ pub(super) async fn decide<'w>(
     }
     let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
     Ok(context.budgets.decide(&Key::of(&**addon), |reserved| {
-        let (spent, total) = spent_so_far(context, &stack, reserved);
+        let spent = spent_so_far(context, &stack, reserved);
         let said = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
             stack: &available.stack_name(),
             release: &available.release.name,
             allowed: available.allowed_deletions,
-            spent: &spent,
-            total,
+            spent: &spent.deletions,
+            total: spent.total,
             own: known(said, reserved.get(&Key::of(&**addon))),
         };
         let pruning = decide_prune(decided.candidates, &budget, *now);
@@ -100,22 +93,22 @@ async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> 
     Ok(is_prune_confirmed((cluster, addon), live))
 }
 
-/// Returns the recorded and reserved deletions in the clusters of a `ClusterStack`, and the total number of their objects.
-fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> (Vec<Pruned>, usize) {
-    let (mut spent, mut total) = (Vec::new(), 0);
+/// Counts the deletions in the clusters of a `ClusterStack`.
+fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> Spent {
+    let mut spent = Spent::default();
     for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
         let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
         for cluster in users::of(context, &stack.namespace, &name) {
             let key = addon_key(&Key::of(&*cluster));
             let owned = index::owned_by("ClusterAddon", &key);
-            total += context.caches.helm_releases.by_index(&owned).len()
+            let objects = context.caches.helm_releases.by_index(&owned).len()
                 + context.caches.kustomizations.by_index(&owned).len();
             let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
             let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
-            spent.extend(known(said, reserved.get(&key)).cloned());
+            spent.add(objects, said, reserved.get(&key));
         }
     }
-    (spent, total)
+    spent
 }
 
 /// Deletes what was decided after the status counts it, and returns when to reconcile again.
