@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::error::CliError;
 use super::live::snapshot::Snapshot;
-use super::live::subject::{Candidate, candidates};
-use super::live::{self, Connection, Scope, chain, read, versions};
+use super::live::subject::{Candidate, candidates, object};
+use super::live::{self, Connection, Named, Scope, chain, read, versions};
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
@@ -64,8 +64,34 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
                 return explain(arguments, snapshot, candidate);
             }
         }
-        Err(unknown(&arguments.subject, &candidates, all_read))
+        let (text, namespace) = (&arguments.subject, &session.namespace);
+        let exists = |kind, namespace: &str, name: &str| {
+            snapshots.get(namespace).is_some_and(|snapshot| snapshot.exists(kind, namespace, name))
+        };
+        let other = of_another_kind(text, namespace, &candidates, exists);
+        Err(other.unwrap_or_else(|| unknown(text, &candidates, all_read)))
     })
+}
+
+/// Creates the error about a ClusterStack or a release that is named instead of a Cluster, if one exists: as `csk/demo`, or
+/// by its name alone.
+fn of_another_kind(
+    text: &str,
+    namespace: &str,
+    candidates: &[Candidate],
+    exists: impl Fn(Named, &str, &str) -> bool,
+) -> Option<CliError> {
+    let named = object(text).map(|(kind, name)| (kind, namespace.to_owned(), name));
+    let clusters = candidates.iter().filter(|candidate| candidate.addon.is_none());
+    let others = clusters.flat_map(|Candidate { namespace, cluster, .. }| {
+        [Named::Clusterstack, Named::Release].map(|kind| (kind, namespace.clone(), cluster.clone()))
+    });
+    let mut others = named.into_iter().chain(others).filter(|(kind, ..)| *kind != Named::Cluster);
+    let (kind, namespace, name) = others.find(|(kind, namespace, name)| exists(*kind, namespace, name))?;
+    let short = if kind == Named::Release { "cskr" } else { "csk" };
+    let message = format!("{kind} {namespace}/{name} is not a Cluster: why explains a Cluster or an addon");
+    let hint = format!("stackflux tree {short}/{name} -n {namespace} shows the {kind} and its Clusters");
+    Some(CliError::usage(message).hint(hint))
 }
 
 /// Creates the error if none of the candidates exists.
@@ -101,4 +127,35 @@ fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> C
     };
     print(&chain, arguments.output, chain::Chain::text)?;
     Ok(if chain.is_ready() { Outcome::Done } else { Outcome::Differs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cluster_stack_or_release_is_named_with_its_command() {
+        let exists = |kind: Named, namespace: &str, name: &str| {
+            (kind == Named::Clusterstack && (namespace, name) == ("demo", "stack"))
+                || (kind == Named::Release && (namespace, name) == ("demo", "a-b-1-34-v1"))
+        };
+        let error = |text: &str, namespace: &str| {
+            let candidates = candidates(text, namespace, true);
+            let error = of_another_kind(text, namespace, &candidates, exists)?;
+            Some(format!("{}; {}", error.message, error.hint.unwrap()))
+        };
+        let stack = "ClusterStack demo/stack is not a Cluster: why explains a Cluster or an addon; \
+                     stackflux tree csk/stack -n demo shows the ClusterStack and its Clusters";
+        for (text, namespace) in [("stack", "demo"), ("demo/stack", "default"), ("csk/stack", "demo")] {
+            assert_eq!(error(text, namespace).as_deref(), Some(stack), "{text}");
+        }
+        let release = "ClusterStackRelease demo/a-b-1-34-v1 is not a Cluster: why explains a Cluster or an addon; \
+                       stackflux tree cskr/a-b-1-34-v1 -n demo shows the ClusterStackRelease and its Clusters";
+        assert_eq!(error("a-b-1-34-v1", "demo").as_deref(), Some(release));
+        for (text, namespace) in
+            [("nope", "demo"), ("stack", "default"), ("stack/cni", "demo"), ("cluster/stack", "default")]
+        {
+            assert_eq!(error(text, namespace), None, "{text}");
+        }
+    }
 }

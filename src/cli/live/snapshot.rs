@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::Value;
 
+use super::Named;
 use super::flux::{FluxKind, FluxObject};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, text};
@@ -149,6 +150,16 @@ impl Snapshot {
     /// Finds the Cluster with this namespace and name.
     pub(in crate::cli) fn member(&self, namespace: &str, name: &str) -> Option<(&Key, &Member)> {
         self.members.get_key_value(&Key::new(namespace, name))
+    }
+
+    /// Whether an object with this namespace and name was read.
+    pub(in crate::cli) fn exists(&self, kind: Named, namespace: &str, name: &str) -> bool {
+        let key = Key::new(namespace, name);
+        match kind {
+            Named::Clusterstack => self.stacks.contains_key(&key),
+            Named::Release => self.releases.contains_key(&key),
+            Named::Cluster => self.members.contains_key(&key),
+        }
     }
 
     /// Whether there is a Cluster with this name, in any namespace.

@@ -56,6 +56,11 @@ fn named(words: &[String]) -> Result<(Named, String), CliError> {
     Ok((found, of_kind(kind, name).to_owned()))
 }
 
+/// Returns the object that a text names as `KIND/NAME`, if it does.
+pub(in crate::cli) fn object(text: &str) -> Option<(Named, String)> {
+    named(&[text.to_owned()]).ok()
+}
+
 /// Returns the kind of a word, in any case, in the singular or the plural, abbreviated, or with its group as
 /// `kubectl -o name` prints it.
 fn kind_of(word: &str) -> Option<Named> {
