@@ -9,10 +9,11 @@ use super::unified;
 use super::values::{self, ValueChange};
 use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
+use crate::gate::Hold;
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
-use crate::names::{NameError, ReleaseName, Revision};
+use crate::names::{AddonName, NameError, ReleaseName, Revision};
 use crate::plan::diff::{self, Inventory};
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
 use crate::release::Release;
@@ -96,12 +97,14 @@ pub struct HeldAddon {
 }
 
 impl HeldAddon {
+    /// Creates the hold of an addon, or of a whole Cluster.
+    #[must_use]
+    pub fn new(addon: Option<&AddonName>, hold: Hold) -> Self {
+        Self { addon: addon.map(ToString::to_string), reason: hold.reason.as_str(), message: hold.message }
+    }
+
     fn of(held: &Held) -> Self {
-        Self {
-            addon: held.addon.as_ref().map(ToString::to_string),
-            reason: held.hold.reason.as_str(),
-            message: held.hold.message.clone(),
-        }
+        Self::new(held.addon.as_ref(), held.hold.clone())
     }
 }
 

@@ -1,31 +1,38 @@
 //! `stackflux diff --live`: the difference between a live cluster and what the operator would write there now.
 
+mod addon_objects;
+mod budgets;
 mod changes;
+mod holds;
+mod removals;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jiff::Timestamp;
+use kube::Resource as _;
 use serde::Serialize;
 
 use super::{Format, text};
-use crate::api::{ClusterAddon, Reason};
+use crate::addons::{PruneDecision, desired_addon, hold_of};
+use crate::api::ClusterAddon;
 use crate::cli::error::CliError;
 use crate::cli::live::prepared::{Defaults, Prepared, Stacks};
-use crate::cli::live::present::{self, Present, read};
-use crate::cli::live::{Access, Scope, block_on};
+use crate::cli::live::present::{self, Counted, LiveNamespace, Present, read};
+use crate::cli::live::{Access, Scope, Session, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
-use crate::foreign::flux::ownership::committing_stack;
 use crate::inputs::ClusterInputs;
-use crate::names::ObjectName;
+use crate::names::{Key, ObjectName};
 use crate::operator::settings::SourceFlags;
-use crate::plan;
-use crate::plan::delivery::delivered_elsewhere;
+use crate::plan::{self, Plan};
 use crate::runtime::client::explain;
+use addon_objects::AddonObjects;
+use budgets::{Budgets, Shares};
 use changes::Found;
 
 /// Which live cluster, and the defaults of its operator.
@@ -78,42 +85,66 @@ pub(super) fn run(
     let releases = Releases::open(source)?;
     let account = arguments.default_service_account.as_ref().map(ToString::to_string);
     let defaults = Defaults { source: arguments.source.clone().source()?, account };
-    let (present, namespaces, scope) = block_on(async {
+    let plans = block_on(async {
         let session = arguments.access.open(namespace).await?;
         let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());
         let scope = Scope { namespace, selector: arguments.selector.clone() };
         let present = read(&session, &scope).await?;
-        Ok((present, present::namespaces(&session, &scope).await, scope))
+        let (stacks, skipped) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
+        for reason in &skipped {
+            terminal::warning(reason);
+        }
+        if stacks.is_empty() {
+            return Err(nothing(source, &scope));
+        }
+        let namespaces = namespaces(&session, &scope).await;
+        let live = Live::new(&present, &namespaces)?;
+        let shares = shares(&session, &scope, &live, &stacks).await;
+        let plans = compare(&live, &stacks, shares, scope.namespace.as_deref())?;
+        let clusters = present.clusters.iter().filter(|cluster| stacks.of_cluster(cluster).is_some());
+        let (releases, clusters) = (count(stacks.releases(), "release"), count(clusters.count(), "Cluster"));
+        terminal::note(format!("compared: {releases}, {clusters}"));
+        Ok(plans)
     })?;
-    let namespaces = namespaces.unwrap_or_else(|error| {
-        let why = explain(&error);
-        terminal::warning(format!(
-            "cannot read Namespaces: {why}: a missing owner reference to a Namespace is not shown"
-        ));
-        BTreeMap::new()
-    });
-    let (stacks, skipped) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
-    for reason in &skipped {
-        terminal::warning(reason);
-    }
-    let plans = compare(&present, &namespaces, &stacks, scope.namespace.as_deref())?;
-    if stacks.is_empty() {
-        return Err(nothing(source, &scope));
-    }
-    terminal::note(format!(
-        "compared: {}, {}",
-        count(stacks.releases(), "release"),
-        count(
-            present.clusters.iter().filter(|cluster| stacks.of_cluster(cluster).is_some()).count(),
-            "Cluster"
-        ),
-    ));
     let differences = Differences { differs: plans.differ(), plans };
     match shown.output {
         Format::Text => terminal::styled(&text::write_live(&differences.plans, shown.summary))?,
         Format::Json => terminal::data(&(serde_json::to_string_pretty(&differences)? + "\n"))?,
     }
     Ok(if differences.differs { Outcome::Differs } else { Outcome::Done })
+}
+
+/// Reads the Namespaces in scope; warns if that fails.
+async fn namespaces(session: &Session, scope: &Scope) -> BTreeMap<String, LiveNamespace> {
+    present::namespaces(session, scope).await.unwrap_or_else(|error| {
+        let why = explain(&error);
+        terminal::warning(format!(
+            "cannot read Namespaces: {why}: a missing owner reference to a Namespace is not shown"
+        ));
+        BTreeMap::new()
+    })
+}
+
+/// Returns the parts of all Clusters in the removal budgets, reading other namespaces if objects may be removed; warns if
+/// that fails.
+async fn shares(session: &Session, scope: &Scope, live: &Live<'_>, stacks: &Stacks) -> Option<Shares> {
+    if scope.namespace.is_none() && scope.selector.is_none() {
+        return Some(live.shares());
+    }
+    if !live.may_remove(stacks) {
+        return None;
+    }
+    match present::counted(session).await {
+        Ok(Counted { clusters, addons, objects }) => {
+            Some(Shares::of(clusters.iter(), &addons, objects.iter()))
+        }
+        Err(error) => {
+            terminal::warning(format!(
+                "cannot read the Clusters and their addons in all namespaces: {error}: the removal budget is not counted"
+            ));
+            None
+        }
+    }
 }
 
 fn nothing(source: &Path, scope: &Scope) -> CliError {
@@ -125,65 +156,113 @@ fn nothing(source: &Path, scope: &Scope) -> CliError {
     .hint("stackflux status --all-namespaces lists releases; pass the work tree of their stack repository")
 }
 
+/// The facts about a live cluster.
+struct Live<'a> {
+    present: &'a Present,
+    found: Found<'a>,
+    /// The `ClusterAddon`s that the operator will create, by the key of their Cluster.
+    created: BTreeMap<Key, ClusterAddon>,
+    now: Timestamp,
+}
+
+impl<'a> Live<'a> {
+    fn new(
+        present: &'a Present,
+        namespaces: &'a BTreeMap<String, LiveNamespace>,
+    ) -> Result<Self, serde_json::Error> {
+        let mut created = BTreeMap::new();
+        for cluster in present.clusters.iter().map(|cluster| &cluster.cluster) {
+            let key = cluster.key();
+            if !present.addons.contains_key(&key) {
+                let mut addon: ClusterAddon = serde_json::from_value(desired_addon(cluster))?;
+                addon.metadata.uid = Some(format!("not created yet: {key}"));
+                created.insert(key, addon);
+            }
+        }
+        let owner =
+            |cluster: &Key| present.addons.get(cluster).or_else(|| created.get(cluster))?.owner_ref(&());
+        let addons = AddonObjects::of(&present.flux, owner)?;
+        let found = Found::of(&present.flux, namespaces, addons)?;
+        Ok(Self { present, found, created, now: Timestamp::now() })
+    }
+
+    /// Returns the parts of all Clusters in the removal budgets, if all of them were read.
+    fn shares(&self) -> Shares {
+        let clusters = self.present.clusters.iter().map(|cluster| &cluster.cluster);
+        Shares::of(clusters, &self.present.addons, self.found.addons.all())
+    }
+
+    /// Whether any Cluster has objects that its release does not have, and that may be removed now.
+    fn may_remove(&self, stacks: &Stacks) -> bool {
+        self.present.clusters.iter().any(|cluster| {
+            let Some((prepared, addon)) = stacks.of_cluster(cluster).zip(self.addon(cluster)) else {
+                return false;
+            };
+            let objects = self.found.addons.around(addon, &Plan::default());
+            let found = removals::found(addon, prepared, &objects, true);
+            found.iter().any(|candidate| candidate.decision == PruneDecision::Delete)
+        })
+    }
+
+    /// Returns the `ClusterAddon` of a Cluster, as the operator finds or creates it.
+    fn addon(&self, cluster: &ClusterInputs) -> Option<&ClusterAddon> {
+        let key = cluster.cluster.key();
+        self.present.addons.get(&key).or_else(|| self.created.get(&key))
+    }
+}
+
 /// Compares the existing objects with those that would be written. Leaves out Clusters that have neither changes nor
-/// holds.
+/// holds. Without `shares`, the removal budgets are not counted.
 fn compare(
-    present: &Present,
-    namespaces: &BTreeMap<String, String>,
+    live: &Live,
     stacks: &Stacks,
+    shares: Option<Shares>,
     namespace: Option<&str>,
 ) -> Result<Plans, CliError> {
-    let found = Found::of(&present.flux, namespaces)?;
     let mut objects = Vec::new();
     for shared in stacks.shared().filter(|shared| namespace.is_none_or(|only| shared.namespace == only)) {
-        objects.extend(found.shared(shared));
+        objects.extend(live.found.shared(shared));
     }
+    let mut budgets = Budgets::new(shares, &live.present.releases, live.now);
     let mut clusters = Vec::new();
-    for cluster in &present.clusters {
-        let Some(prepared) = stacks.of_cluster(cluster) else { continue };
-        let change = of_cluster(present, &found, prepared, cluster)?;
+    for cluster in &live.present.clusters {
+        let Some((prepared, addon)) = stacks.of_cluster(cluster).zip(live.addon(cluster)) else { continue };
+        let change = of_cluster(live, prepared, (cluster, addon), &mut budgets)?;
         clusters.extend(Some(change).filter(ClusterChange::is_reportable));
     }
     Ok(Plans { objects, clusters })
 }
 
 fn of_cluster(
-    present: &Present,
-    found: &Found,
+    live: &Live,
     prepared: &Prepared,
-    cluster: &ClusterInputs,
+    (cluster, addon): (&ClusterInputs, &ClusterAddon),
+    budgets: &mut Budgets,
 ) -> Result<ClusterChange, CliError> {
-    let addon = present.addons.get(&cluster.cluster.key());
-    let plan = plan::cluster(&prepared.inputs(), cluster)?;
-    if let Some(held) = suspended(prepared, addon).or_else(|| elsewhere(present, prepared, addon?)) {
-        return Ok(ClusterChange::held(cluster, held));
+    if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster) {
+        return Ok(ClusterChange::held(cluster, HeldAddon::new(None, hold)));
     }
-    let mut objects = found.of_cluster(&plan, addon, prepared.git().is_some());
-    let dropped = addon.map(|addon| found.dropped(&plan, prepared.inputs().release, addon));
-    let (removed, held) = dropped.unwrap_or_default();
-    objects.extend(removed);
+    let plan = plan::cluster(&prepared.inputs(), cluster)?;
+    if hold_of(&plan).is_some() {
+        return Ok(ClusterChange::new(cluster, Vec::new(), &plan));
+    }
+    let held = holds::suspended(prepared, addon).or_else(|| holds::elsewhere(live.present, prepared, addon));
+    if let Some(hold) = held {
+        return Ok(ClusterChange::held(cluster, HeldAddon::new(None, hold)));
+    }
+    let mut objects = live.found.of_cluster(&plan, addon, prepared.git().is_some());
+    let existing = live.found.addons.around(addon, &plan);
+    let candidates = removals::decided((cluster, addon), (prepared, &plan), existing, live.now);
+    let mut held = Vec::new();
+    for candidate in budgets.decide(candidates, prepared, addon) {
+        if candidate.decision == PruneDecision::Delete {
+            let key = Key::of_metadata(candidate.object.object());
+            objects.extend(live.found.removal(candidate.object.kind(), &key));
+        } else if let Some(hold) = candidate.report(addon) {
+            held.push(HeldAddon::new(Some(&candidate.addon), hold));
+        }
+    }
     let mut change = ClusterChange::new(cluster, objects, &plan);
     change.held.extend(held);
     Ok(change)
-}
-
-/// Returns the hold on a Cluster if its files are in the repository of another ClusterStack.
-fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterAddon) -> Option<HeldAddon> {
-    let before = committing_stack(addon)?;
-    let theirs = present.stacks.get(&before).and_then(|stack| stack.spec.delivery.git());
-    let hold = delivered_elsewhere((&before, theirs), (&prepared.stack_key(), prepared.git()))?;
-    Some(HeldAddon { addon: None, reason: hold.reason.as_str(), message: hold.message })
-}
-
-/// Returns the hold on a Cluster if it or its ClusterStack is suspended.
-fn suspended(prepared: &Prepared, addon: Option<&ClusterAddon>) -> Option<HeldAddon> {
-    let of = if prepared.suspended {
-        "its ClusterStack"
-    } else if addon.is_some_and(|addon| addon.spec.suspend) {
-        "its ClusterAddon"
-    } else {
-        return None;
-    };
-    let message = format!("{of} has spec.suspend: nothing is written");
-    Some(HeldAddon { addon: None, reason: Reason::Suspended.as_str(), message })
 }

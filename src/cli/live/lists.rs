@@ -104,7 +104,7 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
 }
 
 /// Lists the Clusters, in the version that the API server prefers.
-async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value>, Error> {
+pub(super) async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value>, Error> {
     let version = preferred_version(client, capi::GROUP).await?;
     list(client, &Listed::new(capi::GROUP, &version, "clusters"), scope).await
 }

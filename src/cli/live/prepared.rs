@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
 use super::present::Present;
-use crate::api::{ClusterStack, ClusterStackRelease, GitDelivery, StackSource};
+use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{Artifact, SpecDigest};
@@ -28,6 +29,8 @@ pub(in crate::cli) struct Defaults {
 pub(in crate::cli) struct Prepared {
     /// Whether its `ClusterStack` is suspended.
     pub(in crate::cli) suspended: bool,
+    /// Deletions that its `ClusterStack` allows beyond the removal budget.
+    pub(in crate::cli) allowed_deletions: Option<String>,
     stack: Stack,
     release: Release,
     contents: Contents,
@@ -171,11 +174,13 @@ impl Stacks {
         let plan = plan::stack(&stack).map_err(|error| in_words(&error))?;
         shared.add(plan, followed).map_err(|error| in_words(&error))?;
         let suspended = object.spec.suspend;
+        let allowed = object.metadata.annotations.as_ref().and_then(|found| found.get(labels::PRUNE));
         for needed in releases {
             match sources.contents(&stack, needed) {
                 Err(problem) => skipped.push(format!("{} is left out: {problem}", needed.name)),
                 Ok((release, contents)) => {
-                    let prepared = Prepared { suspended, stack: stack.clone(), release, contents };
+                    let (allowed_deletions, stack) = (allowed.cloned(), stack.clone());
+                    let prepared = Prepared { suspended, allowed_deletions, stack, release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
                     let delivery = |planned: &PlannedObject| delivery(needed.object, planned);
                     shared.add(plan, delivery).map_err(|error| in_words(&error))?;
@@ -271,12 +276,24 @@ fn delivery(release: &ClusterStackRelease, planned: &PlannedObject) -> Delivery 
     }
 }
 
+/// Returns the report of the operator that it cannot use a release at present. A release without a report counts as usable.
+fn unusable(release: &ClusterStackRelease) -> Option<&Condition> {
+    let valid = ConditionType::ReleaseValid.as_str();
+    let mut conditions = release.status.iter().flat_map(|status| &status.conditions);
+    let found = conditions.find(|condition| condition.type_ == valid)?;
+    let is_current = found.observed_generation == release.metadata.generation;
+    Some(found).filter(|_| is_current && found.status != "True")
+}
+
 impl Sources<'_> {
     /// Returns a release as it is pinned, with the sources of its contents.
     fn contents(&self, stack: &Stack, needed: &Needed) -> Result<(Release, Contents), String> {
         let Some(pin) = &needed.object.spec.source else {
             return Err("it is not pinned yet".to_owned());
         };
+        if let Some(report) = unusable(needed.object) {
+            return Err(format!("the operator does not use it: {}: {}", report.reason, report.message));
+        }
         let Some(release) = self.loaded.get(&needed.name) else {
             return Err("not found in the directory".to_owned());
         };

@@ -2,21 +2,26 @@
 //! of the number of clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Error};
 use serde_json::Value;
 
-use super::lists::{Listed, everything, list};
+use super::flux::FluxKind;
+use super::lists::{self, Listed, everything, list};
 use super::read::with_timeout;
 use super::{Scope, Session, advice};
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::addons::FluxObject;
+use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::observed::{HelmRelease, Kustomization};
 use crate::foreign::flux::ownership::cluster_of;
 use crate::inputs::ClusterInputs;
 use crate::names::Key;
 use crate::operator::related::contract;
+use crate::runtime::client::explain;
 
 /// The existing objects, read at about the same time.
 pub(in crate::cli) struct Present {
@@ -54,11 +59,18 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
     })
 }
 
-/// Returns the UIDs of the Namespaces by name: of the one in scope, or of all.
+/// An existing Namespace.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct LiveNamespace {
+    pub(in crate::cli) uid: String,
+    pub(in crate::cli) is_terminating: bool,
+}
+
+/// Returns the Namespaces by name: the one in scope, or all.
 pub(in crate::cli) async fn namespaces(
     session: &Session,
     scope: &Scope,
-) -> Result<BTreeMap<String, String>, Error> {
+) -> Result<BTreeMap<String, LiveNamespace>, Error> {
     let all = Api::<Namespace>::all(session.client.clone());
     let found = if let Some(name) = &scope.namespace {
         all.get_opt(name).await?.into_iter().collect()
@@ -66,8 +78,50 @@ pub(in crate::cli) async fn namespaces(
         let everywhere = Scope { namespace: None, selector: None };
         list(&session.client, &Listed::new("", "v1", "namespaces"), &everywhere).await?
     };
-    let uid = |found: Namespace| Some((found.metadata.name?, found.metadata.uid?));
-    Ok(found.into_iter().filter_map(uid).collect())
+    let named = |found: Namespace| {
+        let is_terminating = found.metadata.deletion_timestamp.is_some();
+        Some((found.metadata.name?, LiveNamespace { uid: found.metadata.uid?, is_terminating }))
+    };
+    Ok(found.into_iter().filter_map(named).collect())
+}
+
+/// What removal budgets count, of all namespaces.
+pub(in crate::cli) struct Counted {
+    pub(in crate::cli) clusters: Vec<Cluster>,
+    /// The `ClusterAddon`s by the key of their Cluster.
+    pub(in crate::cli) addons: BTreeMap<Key, ClusterAddon>,
+    pub(in crate::cli) objects: Vec<FluxObject>,
+}
+
+/// Reads what removal budgets count.
+pub(in crate::cli) async fn counted(session: &Session) -> Result<Counted, CliError> {
+    with_timeout(session, Box::pin(counted_now(session))).await
+}
+
+async fn counted_now(session: &Session) -> Result<Counted, CliError> {
+    let (client, everywhere) = (&session.client, Scope { namespace: None, selector: None });
+    let listed = |kind: FluxKind| {
+        let (group, version, _, plural) = kind.names();
+        Listed::new(group, version, plural)
+    };
+    let [releases, kustomizations] = [FluxKind::HelmRelease, FluxKind::Kustomization].map(listed);
+    let addons = Listed::new(api::GROUP, api::VERSION, "clusteraddons");
+    let (clusters, addons, releases, kustomizations) = tokio::join!(
+        lists::clusters(client, &everywhere),
+        list::<ClusterAddon>(client, &addons, &everywhere),
+        list::<HelmRelease>(client, &releases, &everywhere),
+        list::<Kustomization>(client, &kustomizations, &everywhere),
+    );
+    let failed = |error: Error| CliError::usage(explain(&error));
+    let clusters = clusters.map_err(failed)?.into_iter().map(Cluster::new);
+    let addons = addons.map_err(failed)?.into_iter().map(|found| (cluster_of(&found), found));
+    let releases = releases.map_err(failed)?.into_iter().map(Arc::new).map(FluxObject::HelmRelease);
+    let kustomizations = kustomizations.map_err(failed)?.into_iter().map(Arc::new);
+    Ok(Counted {
+        clusters: clusters.collect::<Result<_, _>>()?,
+        addons: addons.collect(),
+        objects: releases.chain(kustomizations.map(FluxObject::Kustomization)).collect(),
+    })
 }
 
 fn needed<T>(session: &Session, kinds: &str, list: Result<Vec<T>, Error>) -> Result<Vec<T>, CliError> {

@@ -1,6 +1,8 @@
 //! Tests with the example in a live cluster that is made by hand.
 
 mod properties;
+mod removal_properties;
+mod removals;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,12 +61,19 @@ fn stacks(present: &Present) -> (Stacks, Vec<String>) {
 fn differences(present: &Present) -> Plans {
     let (stacks, skipped) = stacks(present);
     assert_eq!(skipped, Vec::<String>::new());
-    compare(present, &namespaces(), &stacks, Some("demo")).unwrap()
+    compared(present, &stacks)
 }
 
-/// Returns the Namespaces by name, with their UIDs.
-fn namespaces() -> BTreeMap<String, String> {
-    [("demo".to_owned(), "namespace".to_owned())].into()
+fn compared(present: &Present, stacks: &Stacks) -> Plans {
+    let namespaces = namespaces();
+    let live = Live::new(present, &namespaces).unwrap();
+    compare(&live, stacks, Some(live.shares()), Some("demo")).unwrap()
+}
+
+/// Returns the one Namespace, by its name.
+fn namespaces() -> BTreeMap<String, LiveNamespace> {
+    let namespace = LiveNamespace { uid: "namespace".to_owned(), is_terminating: false };
+    [("demo".to_owned(), namespace)].into()
 }
 
 /// Returns the planned objects that all Clusters share, and those of the one Cluster.
@@ -127,12 +136,21 @@ fn fields(value: &Value) -> Value {
     object.iter().map(|(key, value)| (format!("f:{key}"), fields(value))).collect::<Map<_, _>>().into()
 }
 
+/// Returns the owner reference to the object with a UID.
+fn owner(uid: &str) -> Value {
+    let (kind, name) = match uid {
+        "addon" | "earlier" => ("ClusterAddon", "cluster-addon-one"),
+        "namespace" => ("Namespace", "demo"),
+        other => ("Owner", other),
+    };
+    json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": uid})
+}
+
 fn came_back(planned: &Value, owners: &[&str]) -> Value {
     let mut object = planned.clone();
-    let owner = |uid: &&str| json!({"apiVersion": "v1", "kind": "Owner", "name": uid, "uid": uid});
     object["spec"]["defaulted"] = json!("by the API server");
     object["metadata"]["uid"] = json!("1");
-    object["metadata"]["ownerReferences"] = owners.iter().map(owner).collect();
+    object["metadata"]["ownerReferences"] = owners.iter().map(|uid| owner(uid)).collect();
     let written = json!({"manager": "stackflux", "fieldsV1": fields(planned)});
     object["metadata"]["managedFields"] = json!([written]);
     object
@@ -180,9 +198,9 @@ fn live_diff_shows_changed_and_unplanned_owned_objects() {
     old["metadata"]["name"] = json!("one.old");
     old["metadata"]["labels"][labels::ADDON] = json!("old");
     let mut others = old.clone();
-    old["metadata"]["ownerReferences"] = json!([{"uid": "addon"}]);
+    old["metadata"]["ownerReferences"] = json!([owner("addon")]);
     others["metadata"]["name"] = json!("one.others");
-    others["metadata"]["ownerReferences"] = json!([{"uid": "earlier"}]);
+    others["metadata"]["ownerReferences"] = json!([owner("earlier")]);
     present.flux.extend([old, others]);
     let text = texts(&differences(&present));
     assert!(text.contains("changed   HelmRelease demo/one.ccm\n"), "{text}");
@@ -280,7 +298,7 @@ fn suspended_object_of_a_dropped_addon_stays() {
     present.flux.push(old);
     let plans = differences(&present);
     let text = texts(&plans);
-    let held = "addon old: AddonRemoved: not in the release: HelmRelease demo/one.old is suspended, and stays until it is resumed";
+    let held = "addon old: AddonRemoved: not in the release: HelmRelease one.old is suspended, and stays until it is resumed";
     assert!(text.contains(held) && !text.contains("removed "), "{text}");
     assert!(!plans.differ(), "nothing is written");
 }
@@ -327,7 +345,7 @@ fn what_is_suspended_is_not_written() {
     present.stacks.values_mut().next().unwrap().spec.suspend = true;
     let (stacks, skipped) = stacks(&present);
     assert_eq!(skipped, ["ClusterStack demo/docker-demo-1-34 is suspended: nothing is written"]);
-    assert!(!compare(&present, &namespaces(), &stacks, Some("demo")).unwrap().differ());
+    assert!(!compared(&present, &stacks).differ());
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn is_it(object: &Value, kind: &str, planned: &PlannedObject) -> bool {
 /// The operator, with its view of the Flux objects and statuses.
 struct Operator<'a> {
     present: &'a Present,
-    namespaces: &'a BTreeMap<String, String>,
+    namespaces: &'a BTreeMap<String, LiveNamespace>,
     by_git: bool,
 }
 
@@ -144,7 +144,7 @@ impl Operator<'_> {
         expected: Option<&SpecDigest>,
     ) -> Action {
         let found = self.cached::<Status>(planned);
-        let namespace = self.namespaces.get(&planned.id.namespace).map(String::as_str);
+        let namespace = self.namespaces.get(&planned.id.namespace).map(|found| found.uid.as_str());
         let last_write = Baseline::LastWrite { spec_digest: expected, owner, namespace };
         let baseline = if self.by_git { Baseline::Plan } else { last_write };
         action(planned, found.as_ref().map(Into::into), baseline)
@@ -236,7 +236,8 @@ proptest! {
         let namespaces = namespaces().into_iter().filter(|_| is_namespace_known).collect();
         let (stacks, skipped) = stacks(&present);
         prop_assert_eq!(skipped, Vec::<String>::new());
-        let plans = compare(&present, &namespaces, &stacks, Some("demo")).unwrap();
+        let live = Live::new(&present, &namespaces).unwrap();
+        let plans = compare(&live, &stacks, None, Some("demo")).unwrap();
         let operator = Operator { present: &present, namespaces: &namespaces, by_git };
         // The sources depend on what exists, so these plans differ from those that the facts were made for.
         let (shared, cluster) = planned(&present);

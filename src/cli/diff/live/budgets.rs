@@ -1,0 +1,107 @@
+//! The removal budgets of `ClusterStack`s: how many of the due removals the operator makes now.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::addon_objects::count_by_owner;
+use crate::addons::{Budget, Candidate, FluxObject, PruneDecision, Pruning, Spent, decide_prune};
+use crate::api::cluster_stack::Pruned;
+use crate::api::{ClusterAddon, ClusterStackRelease};
+use crate::cli::live::prepared::Prepared;
+use crate::foreign::capi::Cluster;
+use crate::names::Key;
+use crate::operator::objects::{addon_key, index};
+use crate::subscription::known;
+
+/// The part of each Cluster in the budget of its `ClusterStack`, by the key of its `ClusterAddon`.
+pub(super) struct Shares(BTreeMap<Key, Share>);
+
+struct Share {
+    /// The release of the Cluster's class.
+    release: Key,
+    /// The number of objects of its addons.
+    objects: usize,
+    /// The deletions that the status records.
+    pruned: Option<Pruned>,
+}
+
+impl Shares {
+    /// Counts the objects of all Clusters. `addons` are the `ClusterAddon`s by the key of their Cluster.
+    pub(super) fn of<'o>(
+        clusters: impl Iterator<Item = &'o Cluster>,
+        addons: &BTreeMap<Key, ClusterAddon>,
+        objects: impl Iterator<Item = &'o FluxObject>,
+    ) -> Self {
+        let counts = count_by_owner(objects);
+        let share = |cluster: &Cluster| {
+            let (class, key) = (cluster.class()?, cluster.key());
+            let addon = addon_key(&key);
+            let status = addons.get(&key).and_then(|addon| addon.status.as_ref());
+            let share = Share {
+                release: Key::new(&class.namespace, &class.release()?.to_string()),
+                objects: counts.get(&index::owned_by("ClusterAddon", &addon)).copied().unwrap_or_default(),
+                pruned: status.and_then(|status| status.pruned.clone()),
+            };
+            Some((addon, share))
+        };
+        Self(clusters.filter_map(share).collect())
+    }
+}
+
+/// The removal budgets, and what the removals that are already decided spend of them.
+pub(super) struct Budgets<'a> {
+    /// `None` if the parts of the Clusters are unknown: the budgets limit nothing then.
+    shares: Option<Shares>,
+    releases: &'a BTreeMap<Key, ClusterStackRelease>,
+    reserved: BTreeMap<Key, Pruned>,
+    now: Timestamp,
+}
+
+impl<'a> Budgets<'a> {
+    pub(super) fn new(
+        shares: Option<Shares>,
+        releases: &'a BTreeMap<Key, ClusterStackRelease>,
+        now: Timestamp,
+    ) -> Self {
+        Self { shares, releases, reserved: BTreeMap::new(), now }
+    }
+
+    /// Decides which of the due objects of a Cluster to delete now, and reserves the deletions.
+    pub(super) fn decide(
+        &mut self,
+        candidates: Vec<Candidate>,
+        prepared: &Prepared,
+        addon: &ClusterAddon,
+    ) -> Vec<Candidate> {
+        let is_due = candidates.iter().any(|candidate| candidate.decision == PruneDecision::Delete);
+        let Some(shares) = self.shares.as_ref().filter(|_| is_due) else { return candidates };
+        let (stack, key) = (prepared.stack_key(), Key::of(addon));
+        let spent = self.spent(shares, &stack);
+        let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
+        let budget = Budget {
+            stack: &stack.to_string(),
+            release: &prepared.inputs().release.name,
+            allowed: prepared.allowed_deletions.as_deref(),
+            spent: &spent.deletions,
+            total: spent.total,
+            own: known(recorded, self.reserved.get(&key)),
+        };
+        let Pruning { candidates, pruned, .. } = decide_prune(candidates, &budget, self.now);
+        self.reserved.extend(pruned.map(|pruned| (key, pruned)));
+        candidates
+    }
+
+    /// Counts the deletions in the clusters of a `ClusterStack`.
+    fn spent(&self, shares: &Shares, stack: &Key) -> Spent {
+        let is_of = |release: &Key| {
+            let found = self.releases.get(release).filter(|_| release.namespace == stack.namespace);
+            found.is_some_and(|found| found.stack_owners().any(|owner| owner.name == stack.name))
+        };
+        let mut spent = Spent::default();
+        for (addon, share) in shares.0.iter().filter(|(_, share)| is_of(&share.release)) {
+            spent.add(share.objects, share.pruned.as_ref(), self.reserved.get(addon));
+        }
+        spent
+    }
+}

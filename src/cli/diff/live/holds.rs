@@ -1,0 +1,85 @@
+//! The reasons why the operator writes nothing for a Cluster.
+
+use std::collections::BTreeSet;
+
+use super::Live;
+use crate::addons::{
+    LiveOwners, PruneFacts, cluster_action, deletion_cause, is_addon_deleted, is_orphaning, is_prune_pending,
+    kinds,
+};
+use crate::api::{ClusterAddon, Reason};
+use crate::cli::live::prepared::Prepared;
+use crate::cli::live::present::Present;
+use crate::foreign::capi::Cluster;
+use crate::foreign::flux::ownership::committing_stack;
+use crate::gate::{Around, Backing, ClusterAction, Hold};
+use crate::plan::Plan;
+use crate::plan::delivery::delivered_elsewhere;
+
+/// Returns the hold of a Cluster that the operator does not deliver to, because something around its addons is being deleted.
+pub(super) fn not_delivered(live: &Live, prepared: &Prepared, cluster: &Cluster) -> Option<Hold> {
+    let (key, stack) = (cluster.key(), prepared.stack_key());
+    let addon = live.present.addons.get(&key);
+    let is_orphaned = live.present.stacks.get(&stack).is_some_and(|stack| is_orphaning(&stack.metadata));
+    let around = Around {
+        namespace_terminating: live.found.is_terminating(&key.namespace),
+        backing: if is_orphaned { Backing::Orphaned } else { Backing::Wanted },
+        handed_over: live.found.addons.has_rest(&key),
+        removing: !cluster.paused() && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
+    };
+    let (reason, message) = match cluster_action(Some(cluster), addon, around) {
+        ClusterAction::Deliver => return None,
+        ClusterAction::Orphan => {
+            let message = format!("ClusterStack {stack} is being deleted: its Flux objects stay, suspended");
+            (Reason::Terminating, message)
+        }
+        ClusterAction::HandOver => {
+            let message = "the ClusterAddon is being deleted: the next one takes over its Flux objects";
+            (Reason::Terminating, message.to_owned())
+        }
+        ClusterAction::Forget if addon.is_some() => {
+            (Reason::Terminating, "the ClusterAddon is being deleted".to_owned())
+        }
+        ClusterAction::SuspendAndDelete | ClusterAction::Forget => {
+            let owners = LiveOwners {
+                cluster: Some(cluster),
+                is_namespace_terminating: around.namespace_terminating,
+                is_addon_deleted: addon.is_some_and(|addon| is_addon_deleted(addon, Some(addon))),
+            };
+            match addon.and_then(|addon| deletion_cause(addon, &owners)) {
+                Some(cause) => return Some(cause),
+                None if cluster.deleting() => (Reason::Deleting, "the Cluster is being deleted".to_owned()),
+                None => (Reason::Deleting, format!("namespace {} is being deleted", key.namespace)),
+            }
+        }
+    };
+    Some(Hold { reason, message })
+}
+
+/// Whether a `ClusterAddon` has addons that the release does not have and that are removed before it is deleted.
+fn is_removing(live: &Live, prepared: &Prepared, addon: &ClusterAddon) -> bool {
+    let objects = live.found.addons.around(addon, &Plan::default());
+    let release = kinds(prepared.inputs().release);
+    let facts = PruneFacts { addon, release, objects: &objects, without_file: &BTreeSet::new() };
+    is_prune_pending(&facts, (&prepared.stack_key(), prepared.suspended))
+}
+
+/// Returns the hold of a Cluster whose files are in the repository of another `ClusterStack`.
+pub(super) fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterAddon) -> Option<Hold> {
+    let before = committing_stack(addon)?;
+    let theirs = present.stacks.get(&before).and_then(|stack| stack.spec.delivery.git());
+    delivered_elsewhere((&before, theirs), (&prepared.stack_key(), prepared.git()))
+}
+
+/// Returns the hold of a Cluster if its `ClusterAddon` or its `ClusterStack` is suspended.
+pub(super) fn suspended(prepared: &Prepared, addon: &ClusterAddon) -> Option<Hold> {
+    let of = if prepared.suspended {
+        "its ClusterStack"
+    } else if addon.spec.suspend {
+        "its ClusterAddon"
+    } else {
+        return None;
+    };
+    let message = format!("{of} has spec.suspend: nothing is written");
+    Some(Hold { reason: Reason::Suspended, message })
+}
