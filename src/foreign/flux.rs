@@ -5,6 +5,7 @@
 //! exactly the fields that stackflux sets and so owns. All other fields are left to Flux's defaults or to other managers.
 
 pub mod helm;
+mod kind;
 pub mod kustomize;
 pub mod observed;
 pub mod ownership;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use self::kind::FluxKind;
 use crate::names::{Namespace, ObjectName};
 
 /// A whole object as it is applied.
@@ -23,7 +25,7 @@ pub struct Authored<Spec> {
     /// Group and version.
     pub api_version: &'static str,
     /// The kind.
-    pub kind: &'static str,
+    pub kind: FluxKind,
     /// Name, labels and annotations.
     pub metadata: Metadata,
     /// The desired state.
@@ -49,17 +51,15 @@ pub struct Metadata {
 
 /// A kind of Flux that stackflux applies.
 pub trait Kind: Serialize {
-    /// Group and version.
-    const API_VERSION: &'static str;
     /// The kind.
-    const KIND: &'static str;
+    const KIND: FluxKind;
 }
 
 impl<Spec: Kind> Authored<Spec> {
     /// An object of the specification's kind.
     #[must_use]
     pub fn new(metadata: Metadata, spec: Spec) -> Self {
-        Self { api_version: Spec::API_VERSION, kind: Spec::KIND, metadata, spec }
+        Self { api_version: Spec::KIND.api_version(), kind: Spec::KIND, metadata, spec }
     }
 }
 
@@ -74,7 +74,7 @@ pub struct LocalReference<'a> {
 #[derive(Clone, Debug, Serialize)]
 pub struct Reference<'a> {
     /// The kind.
-    pub kind: &'static str,
+    pub kind: FluxKind,
     /// The name.
     pub name: &'a str,
     /// The namespace; absent for the referrer's own.

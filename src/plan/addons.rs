@@ -9,7 +9,7 @@ use crate::api::{Reason, labels};
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
-use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
@@ -118,7 +118,7 @@ fn helm_release(
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
     let spec = HelmReleaseSpec {
         chart_ref: Reference {
-            kind: "HelmChart",
+            kind: FluxKind::HelmChart,
             name: content.chart.as_str(),
             namespace: stack.reference_namespace(namespace),
         },
@@ -152,7 +152,7 @@ fn manifests(
     let source = content.release.to_string();
     let spec = KustomizationSpec {
         source_ref: Reference {
-            kind: "GitRepository",
+            kind: FluxKind::GitRepository,
             name: &source,
             namespace: stack.reference_namespace(namespace),
         },

@@ -5,10 +5,10 @@ use serde_json::Map;
 use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::labels;
-use crate::foreign::flux::Reference;
 use crate::foreign::flux::helm::HelmReleaseSpec;
 use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::source::{HelmChartSpec, ReconcileStrategy};
+use crate::foreign::flux::{FluxKind, Reference};
 use crate::inputs::content::release_path;
 use crate::names::{Namespace, ObjectName};
 use crate::release::CLUSTER_CLASS;
@@ -36,7 +36,7 @@ fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
     let path = release_path(&stack.source.path, release, CLUSTER_CLASS);
     let spec = HelmChartSpec {
         chart: &path,
-        source_ref: Reference { kind: "GitRepository", name: &name, namespace: None },
+        source_ref: Reference { kind: FluxKind::GitRepository, name: &name, namespace: None },
         // The class's objects carry `.Chart.Version` in their names: it must stay as written.
         reconcile_strategy: ReconcileStrategy::ChartVersion,
         interval: presets::PINNED_INTERVAL,
@@ -52,7 +52,7 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
     let effective = presets::cluster_class(&stack.flux);
     let spec = HelmReleaseSpec {
         chart_ref: Reference {
-            kind: "HelmChart",
+            kind: FluxKind::HelmChart,
             name: &name,
             namespace: stack.reference_namespace(&stack.namespace),
         },
@@ -84,7 +84,7 @@ pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject
     let path = release_path(&stack.source.path, &release.name, &images.path);
     let spec = KustomizationSpec {
         source_ref: Reference {
-            kind: "GitRepository",
+            kind: FluxKind::GitRepository,
             name: &source,
             namespace: stack.reference_namespace(&stack.namespace),
         },

@@ -79,8 +79,8 @@ impl PlannedObject {
     /// A Flux object.
     pub(super) fn flux<Spec: Kind>(step: Step, metadata: Metadata, spec: Spec) -> Result<Self, PlanError> {
         let id = ObjectId {
-            api_version: Spec::API_VERSION.to_owned(),
-            kind: Spec::KIND.to_owned(),
+            api_version: Spec::KIND.api_version().to_owned(),
+            kind: Spec::KIND.to_string(),
             namespace: metadata.namespace.to_string(),
             name: metadata.name.to_string(),
         };

@@ -5,8 +5,8 @@ use serde_json::{Map, json};
 use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::{SourcePlacement, labels};
-use crate::foreign::flux::Reference;
 use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
+use crate::foreign::flux::{FluxKind, Reference};
 use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ReleaseName};
@@ -58,7 +58,7 @@ fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, Plan
     let source = content.release.to_string();
     let spec = HelmChartSpec {
         chart: &content.path,
-        source_ref: Reference { kind: "GitRepository", name: &source, namespace: None },
+        source_ref: Reference { kind: FluxKind::GitRepository, name: &source, namespace: None },
         reconcile_strategy: ReconcileStrategy::Revision,
         interval: presets::PINNED_INTERVAL,
     };

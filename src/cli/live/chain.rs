@@ -4,12 +4,13 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
-use super::flux::{FluxKind, FluxObject};
+use super::flux::FluxObject;
 use super::obstacle::obstacle;
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
+use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
 

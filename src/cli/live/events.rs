@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use serde::Serialize;
 
-use super::flux::FluxKind;
 use super::lists::{Listed, list};
 use super::snapshot::{Snapshot, age};
 use super::{Scope, Session, advice};
@@ -15,6 +14,7 @@ use crate::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use crate::cli::error::CliError;
 use crate::cli::output::table;
 use crate::foreign::capi;
+use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 use crate::names::credentials::masked;
 
@@ -131,6 +131,6 @@ impl Ours {
                 }
             };
         }
-        FluxKind::of(&kind).is_some_and(|known| known.names().0 == group && self.flux.contains(&(known, key)))
+        FluxKind::of(&kind).is_some_and(|known| known.group() == group && self.flux.contains(&(known, key)))
     }
 }

@@ -5,22 +5,11 @@ use serde::Deserialize;
 
 use crate::api::GitReference;
 use crate::api::conditions::Reason;
-use crate::foreign::flux::observed::{
-    Condition, Conditions, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus,
-    ObservedKind, Status,
-};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{Condition, Conditions, Status};
 use crate::names::credentials::masked;
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report};
-
-/// The Flux kinds that stackflux writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::cli) enum FluxKind {
-    HelmRelease,
-    Kustomization,
-    GitRepository,
-    HelmChart,
-}
 
 /// A Flux object.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -78,42 +67,6 @@ pub(in crate::cli) struct Applied {
     /// The namespace; empty for cluster-scoped kinds.
     pub(super) namespace: String,
     pub(super) name: String,
-}
-
-impl FluxKind {
-    pub(super) const ALL: [Self; 4] =
-        [Self::HelmRelease, Self::Kustomization, Self::GitRepository, Self::HelmChart];
-
-    /// Returns the group, version, kind and plural.
-    pub(super) fn names(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        fn of<Kind: ObservedKind>() -> (&'static str, &'static str, &'static str, &'static str) {
-            (Kind::GROUP, Kind::VERSION, Kind::KIND, Kind::PLURAL)
-        }
-        match self {
-            Self::HelmRelease => of::<HelmReleaseStatus>(),
-            Self::Kustomization => of::<KustomizationStatus>(),
-            Self::GitRepository => of::<GitRepositoryStatus>(),
-            Self::HelmChart => of::<HelmChartStatus>(),
-        }
-    }
-
-    pub(super) fn as_str(self) -> &'static str {
-        self.names().2
-    }
-
-    /// Returns the kind in the plural.
-    pub(super) fn many(self) -> &'static str {
-        match self {
-            Self::HelmRelease => "HelmReleases",
-            Self::Kustomization => "Kustomizations",
-            Self::GitRepository => "GitRepositories",
-            Self::HelmChart => "HelmCharts",
-        }
-    }
-
-    pub(super) fn of(kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == kind)
-    }
 }
 
 impl FluxObject {

@@ -1,5 +1,6 @@
 //! Reads whole lists, in pages: of one kind, and of all kinds that the live commands need.
 
+use futures::future::join_all;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, ListMeta};
 use kube::api::ListParams;
 use kube::core::Request;
@@ -9,9 +10,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Scope;
-use super::flux::FluxKind;
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi;
+use crate::foreign::flux::FluxKind;
 
 /// Number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
@@ -54,7 +55,7 @@ pub(super) struct Everything<F> {
     pub(super) releases: Result<Vec<ClusterStackRelease>, Error>,
     pub(super) addons: Result<Vec<ClusterAddon>, Error>,
     pub(super) clusters: Result<Vec<Value>, Error>,
-    pub(super) flux: [(FluxKind, Result<Vec<F>, Error>); 4],
+    pub(super) flux: Vec<(FluxKind, Result<Vec<F>, Error>)>,
     /// Whether ClusterStacks or releases could be read only in the requested namespace, so that those of other
     /// namespaces are unknown.
     pub(super) is_narrow: bool,
@@ -68,37 +69,23 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     let ours = |plural| Listed::new(api::GROUP, api::VERSION, plural);
     let (stacks, releases) = (ours("clusterstacks"), ours("clusterstackreleases"));
     let addons = ours("clusteraddons");
-    let flux = |kind: FluxKind| {
-        let (group, version, _, plural) = kind.names();
-        Listed::new(group, version, plural)
+    let (inside, namespace) = (&Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
+    let flux = |kind: FluxKind| async move {
+        let listed = Listed::new(kind.group(), kind.version(), kind.plural());
+        let found = if kind.is_source() {
+            list_wide(client, &listed, namespace).await.0
+        } else {
+            list(client, &listed, inside).await
+        };
+        (kind, found)
     };
-    let [helm, kustomize, git, charts] = FluxKind::ALL.map(flux);
-    let (inside, namespace) = (Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
-    let (
-        (stacks, narrow_stacks),
-        (releases, narrow_releases),
-        addons,
-        clusters,
-        helm,
-        kustomize,
-        (git, _),
-        (charts, _),
-    ) = tokio::join!(
+    let ((stacks, narrow_stacks), (releases, narrow_releases), addons, clusters, flux) = tokio::join!(
         list_wide(client, &stacks, namespace),
         list_wide(client, &releases, namespace),
-        list(client, &addons, &inside),
+        list(client, &addons, inside),
         clusters(client, scope),
-        list(client, &helm, &inside),
-        list(client, &kustomize, &inside),
-        list_wide(client, &git, namespace),
-        list_wide(client, &charts, namespace),
+        join_all(FluxKind::ALL.map(flux)),
     );
-    let flux = [
-        (FluxKind::HelmRelease, helm),
-        (FluxKind::Kustomization, kustomize),
-        (FluxKind::GitRepository, git),
-        (FluxKind::HelmChart, charts),
-    ];
     let is_narrow = narrow_stacks || narrow_releases;
     Everything { stacks, releases, addons, clusters, flux, is_narrow }
 }

@@ -7,9 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::Value;
 
 use super::Named;
-use super::flux::{FluxKind, FluxObject};
+use super::flux::FluxObject;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::cluster_of;
 use crate::names::{Key, ReleaseName};
 use crate::promote::follow::Followed;
@@ -142,8 +143,7 @@ impl Snapshot {
 
     /// Reports an absent Flux object: as missing if its kind and namespace were read, otherwise as unknown.
     pub(super) fn absent(&self, kind: FluxKind, namespace: &str) -> Report {
-        let wide = matches!(kind, FluxKind::GitRepository | FluxKind::HelmChart);
-        let is_read = if wide { self.knows(namespace) } else { self.shows(namespace) };
+        let is_read = if kind.is_source() { self.knows(namespace) } else { self.shows(namespace) };
         if self.unread.contains(&kind) || !is_read { not_read() } else { not_there() }
     }
 

@@ -7,9 +7,10 @@ mod rolled;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::flux::{FluxKind, FluxObject};
+use super::flux::FluxObject;
 use super::snapshot::{Lists, Snapshot, age};
 use super::{Named, chain, events, overview, tree};
+use crate::foreign::flux::FluxKind;
 use rolled::addon;
 
 const RELEASE: &str = "docker-demo-1-34-v1";

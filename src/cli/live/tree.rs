@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Named;
-use super::flux::{FluxKind, FluxObject};
+use super::flux::FluxObject;
 use super::obstacle::obstacle;
 use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
+use crate::foreign::flux::FluxKind;
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report, status_of};
 use crate::subscription;

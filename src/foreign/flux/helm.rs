@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Kind, KubeConfig, Reference};
+use super::{FluxKind, Kind, KubeConfig, Reference};
 
 /// A `HelmRelease`'s desired state. `suspend` is not here: no plan ever owns it.
 #[derive(Clone, Debug, Serialize)]
@@ -49,8 +49,7 @@ pub struct HelmReleaseSpec<'a> {
 }
 
 impl Kind for HelmReleaseSpec<'_> {
-    const API_VERSION: &'static str = "helm.toolkit.fluxcd.io/v2";
-    const KIND: &'static str = "HelmRelease";
+    const KIND: FluxKind = FluxKind::HelmRelease;
 }
 
 /// A `HelmRelease` of the same namespace that must be ready first.

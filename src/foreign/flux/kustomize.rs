@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Kind, KubeConfig, Reference};
+use super::{FluxKind, Kind, KubeConfig, Reference};
 
 /// A `Kustomization`'s desired state. `suspend` is not here: no plan ever owns it.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +34,5 @@ pub struct KustomizationSpec<'a> {
 }
 
 impl Kind for KustomizationSpec<'_> {
-    const API_VERSION: &'static str = "kustomize.toolkit.fluxcd.io/v1";
-    const KIND: &'static str = "Kustomization";
+    const KIND: FluxKind = FluxKind::Kustomization;
 }

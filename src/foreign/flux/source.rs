@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Kind, Reference};
+use super::{FluxKind, Kind, Reference};
 use crate::foreign::capi::text;
 
 /// A `GitRepository`'s desired state.
@@ -48,8 +48,7 @@ pub struct Access {
 }
 
 impl Kind for GitRepositorySpec<'_> {
-    const API_VERSION: &'static str = "source.toolkit.fluxcd.io/v1";
-    const KIND: &'static str = "GitRepository";
+    const KIND: FluxKind = FluxKind::GitRepository;
 }
 
 /// A `HelmChart`'s desired state.
@@ -76,8 +75,7 @@ pub enum ReconcileStrategy {
 }
 
 impl Kind for HelmChartSpec<'_> {
-    const API_VERSION: &'static str = "source.toolkit.fluxcd.io/v1";
-    const KIND: &'static str = "HelmChart";
+    const KIND: FluxKind = FluxKind::HelmChart;
 }
 
 /// The `GitRepository` of this namespace and name among objects of any kind. An object without a namespace is in
@@ -93,6 +91,6 @@ pub fn git_repository<'a>(
             of => of,
         };
         (text(object, &["kind"]), text(object, &["metadata", "name"]), of)
-            == ("GitRepository", name, namespace)
+            == (FluxKind::GitRepository.as_str(), name, namespace)
     })
 }
