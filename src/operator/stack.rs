@@ -32,7 +32,7 @@ use crate::subscription::{
     DeliveryMode, ReleasesFacts, RetirementFacts, StackDecision, SubscriptionFacts, decide_stack,
 };
 use clusters::User;
-use pins::{Pins, Written};
+use pins::{PinReceipts, Pins};
 use releases::Releases;
 use roll_up::{Outcome, roll_up};
 use source::{Receipt, Source};
@@ -64,7 +64,7 @@ struct Receipts {
     /// The `ClusterStack` with its finalizer.
     stack: Arc<ClusterStack>,
     source: Receipt,
-    releases: Written,
+    releases: PinReceipts,
     /// The progress of commits, and the number of uncommitted units.
     commits: Option<(Progress, usize)>,
 }

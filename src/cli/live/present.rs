@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Error};
 use serde_json::Value;
 
-use super::flux::FluxKind;
 use super::lists::{self, Listed, everything, list};
 use super::read::with_timeout;
 use super::{Scope, Session, advice};
@@ -16,6 +15,7 @@ use crate::addons::FluxObject;
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{HelmRelease, Kustomization};
 use crate::foreign::flux::ownership::cluster_of;
 use crate::inputs::ClusterInputs;
@@ -100,11 +100,8 @@ pub(in crate::cli) async fn counted(session: &Session) -> Result<Counted, CliErr
 
 async fn counted_now(session: &Session) -> Result<Counted, CliError> {
     let (client, everywhere) = (&session.client, Scope { namespace: None, selector: None });
-    let listed = |kind: FluxKind| {
-        let (group, version, _, plural) = kind.names();
-        Listed::new(group, version, plural)
-    };
-    let [releases, kustomizations] = [FluxKind::HelmRelease, FluxKind::Kustomization].map(listed);
+    let listed = |kind: FluxKind| Listed::new(kind.group(), kind.version(), kind.plural());
+    let [releases, kustomizations] = FluxKind::DELIVERING.map(listed);
     let addons = Listed::new(api::GROUP, api::VERSION, "clusteraddons");
     let (clusters, addons, releases, kustomizations) = tokio::join!(
         lists::clusters(client, &everywhere),

@@ -114,7 +114,7 @@ fn left_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<(S
 
 /// The results of the writes of releases.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct PinReceipts {
     /// The releases that were written.
     pub(super) written: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
     /// The releases that the API server refused.
@@ -128,8 +128,8 @@ pub(super) async fn act(
     context: &Context,
     stack: &Key,
     decisions: &BTreeMap<ReleaseName, ReleaseDecision>,
-) -> Result<Written, ReconcileError> {
-    let mut receipts = Written::default();
+) -> Result<PinReceipts, ReconcileError> {
+    let mut receipts = PinReceipts::default();
     for (name, decision) in decisions {
         if decision.is_unchanged {
             context.metrics.runtime.skipped("ClusterStackRelease");

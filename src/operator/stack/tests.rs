@@ -89,7 +89,7 @@ fn facts() -> Facts {
 fn receipts(facts: &Facts, repository: Option<Arc<GitRepository>>) -> Receipts {
     let expected = repository.as_ref().map(|repository| repository.spec_digest.clone());
     let source = Receipt { repository, expected, refusal: None };
-    Receipts { stack: facts.stack.clone(), source, releases: Written::default(), commits: None }
+    Receipts { stack: facts.stack.clone(), source, releases: PinReceipts::default(), commits: None }
 }
 
 fn refusal() -> ReconcileError {

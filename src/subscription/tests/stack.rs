@@ -204,7 +204,7 @@ fn stack_is_written_only_while_it_may_be() {
         suspended(stack);
         deleted(stack);
     };
-    for (stack, has_source, expected) in [
+    for (stack, has_source, expected) in vec![
         (
             following(A, |_| ()),
             true,
