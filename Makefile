@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared simulate conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -58,6 +58,12 @@ test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../sh
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
 	$(CARGO) test --locked --test shared_content
+
+simulate: export SEEDS := $(or $(SEEDS),10000)
+simulate: ## simulate the operator with SEEDS=10000 seeds over all scenarios, or with SEED=17 and SCENARIO=<test>
+	@$(CARGO) test --profile simulate --locked --test simulation --no-run
+	@begun=$$(date +%s); $(CARGO) test --profile simulate --locked --test simulation -- $(or $(SCENARIO),scenarios::) && \
+	echo "$${SEED:+seed $$SEED of }$(SEEDS) seeds in $$(($$(date +%s) - begun)) s"
 
 conformance: ## write the conformance cases of gotemplate again, from what Go's own template engine says
 	cd crates/gotemplate/tests/oracle && go run . conformance --out ../conformance

@@ -167,10 +167,25 @@ impl ApiServer {
         self.objects.get(place).map(shown)
     }
 
+    /// The place that a request is about.
+    pub(crate) fn place_of(&self, call: &Call) -> Place {
+        Target::of(call.uri.split('?').next().unwrap_or_default()).place
+    }
+
+    /// The answer about an object that does not exist.
+    pub(crate) fn missing(&self, place: &Place) -> Answer {
+        Subject::of(place).not_found()
+    }
+
     /// All objects of a kind.
     pub(crate) fn list(&self, kind: usize) -> Vec<Value> {
         let of_kind = self.objects.iter().filter(|(place, _)| place.0 == kind);
         of_kind.map(|(_, stored)| shown(stored)).collect()
+    }
+
+    /// All objects of a kind, without their field managers.
+    pub(crate) fn objects(&self, kind: usize) -> impl Iterator<Item = &Value> {
+        self.objects.iter().filter(move |(place, _)| place.0 == kind).map(|(_, stored)| &stored.object)
     }
 
     fn read(&self, place: &Place) -> Result<Answer, Answer> {

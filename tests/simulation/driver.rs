@@ -1,47 +1,52 @@
 //! The driver: takes one step at a time, in an order that the seed determines.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use jiff::Timestamp;
-use kube::runtime::watcher::Event;
 use serde_json::Value;
+use stackflux::runtime::cache::Key;
 use stackflux::runtime::clock::Clock;
+use tokio::runtime::{EnterGuard, Runtime};
 
 use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
+use crate::election::Election;
 use crate::flux::{Flux, number};
-use crate::operator::{Millis, Operator};
+use crate::operator::{BEGIN, Millis, timestamp};
+use crate::process::{Process, Role};
+use crate::properties::Rule;
 use crate::random::Random;
+use crate::seam::Guard;
+use crate::truth::Truth;
 use crate::wire::Wire;
 
-/// Maximum time until due work that still belongs to the present: later work waits for users or for the time of day.
+/// Maximum time without changes until due work that still belongs to the present: later work waits for users or for the
+/// time of day.
 const HORIZON: Millis = 60_000;
 /// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 20_000;
+/// Maximum number of steps that a process still takes after it lost the Lease.
+const LAST_STEPS: usize = 100;
 
-/// Time at which every simulation begins, in milliseconds of Unix time.
-const BEGIN: i64 = 1_795_000_000_000;
-
-/// The clock of the operator.
-fn clock_of(clock: &Arc<AtomicI64>) -> Clock {
-    let clock = clock.clone();
-    Clock::new(move || Timestamp::from_millisecond(clock.load(Ordering::Relaxed)).unwrap())
-}
-
-/// One step of a simulation.
+/// One step of a simulation. Processes are given by their index.
 enum Step {
     /// The watch of a kind sends its next event.
-    Deliver(usize),
+    Deliver(usize, usize),
     /// A reconcile begins.
-    Begin((usize, stackflux::runtime::cache::Key)),
+    Begin(usize, (usize, Key)),
     /// A running reconcile continues.
-    GoOn(usize),
+    GoOn(usize, usize),
     /// Flux reconciles an object.
     Flux(Place),
     /// A controller of Kubernetes acts.
     Controllers,
+    /// A user acts.
+    Action,
 }
+
+/// An action of a user.
+type Action = Box<dyn FnOnce(&mut Simulation)>;
 
 /// A management cluster with its operator and its Flux.
 pub(crate) struct Simulation {
@@ -49,119 +54,223 @@ pub(crate) struct Simulation {
     pub(crate) flux: Flux,
     pub(crate) namespace: String,
     random: Random,
-    operator: Operator,
-    /// The position of each watch in the log.
-    delivered: Vec<usize>,
+    /// The processes of the operator.
+    processes: Vec<Process>,
+    /// Number of processes so far.
+    started: usize,
+    /// The leader election, if the operator has a second process that waits.
+    election: Option<Election>,
     now: Millis,
     /// The time of the operator's clock.
     clock: Arc<AtomicI64>,
-    /// Number of crashes that the operator may still have.
-    crashes: usize,
+    /// Number of steps so far.
+    step: usize,
+    /// Number of crashes and changes of the leader that may still happen.
+    changes: usize,
     /// The position of the controllers of Kubernetes in the log.
     collected: usize,
-    _entered: tokio::runtime::EnterGuard<'static>,
+    /// The actions of users that happen at any time, in this order.
+    actions: Vec<Action>,
+    truth: Truth,
+    /// Whether nothing fails from now on.
+    is_calm: bool,
+    _entered: EnterGuard<'static>,
 }
 
 impl Simulation {
-    /// An empty management cluster. The namespace contains the seed, because it is a key of the stack repository in memory.
-    pub(crate) fn new(seed: u64, runtime: &'static tokio::runtime::Runtime) -> Self {
+    /// An empty management cluster, whose operator lacks a guard. The name of the namespace is unique, because it is a key
+    /// of the stack repository in memory.
+    pub(crate) fn new(seed: u64, without: Option<Guard>, runtime: &'static Runtime) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let entered = runtime.enter();
-        let namespace = format!("team-{seed}");
-        let wire = Wire::new(ApiServer::new(&[&namespace]));
+        let namespace = format!("team-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let wire = Wire::new(ApiServer::new(&[&namespace]), without);
         let mut random = Random::new(seed);
-        let crashes = random.below(4);
-        let clock = Arc::new(AtomicI64::new(BEGIN));
-        let operator = Operator::start(&wire, clock_of(&clock), 0);
-        let delivered = vec![wire.cluster().server.log.len(); KINDS.len()];
-        let (flux, now, collected) = (Flux::default(), 0, 0);
-        Self {
+        let is_elected = random.once_in(3) || without == Some(Guard::Fence);
+        let mut simulation = Self {
             wire,
-            flux,
+            flux: Flux::default(),
             namespace,
+            changes: random.below(4) + usize::from(is_elected),
             random,
-            operator,
-            delivered,
-            now,
-            clock,
-            crashes,
-            collected,
+            processes: Vec::new(),
+            started: 0,
+            election: is_elected.then(|| Election::new(runtime)),
+            now: 0,
+            clock: Arc::new(AtomicI64::new(BEGIN)),
+            step: 0,
+            collected: 0,
+            actions: Vec::new(),
+            truth: Truth::default(),
+            is_calm: false,
             _entered: entered,
-        }
+        };
+        simulation.set_now(0);
+        simulation.start_leader();
+        simulation
     }
 
-    /// Continues until nothing is left to do. `check` inspects the state after each step.
-    pub(crate) fn settle(&mut self, mut check: impl FnMut(&mut Self)) {
+    /// Continues until nothing is left to do, and checks the properties of each state.
+    pub(crate) fn settle(&mut self) {
+        let (mut changed_at, mut known) = (self.now, 0);
         for _ in 0..STEPS {
-            if self.crashes > 0 && self.random.once_in(150) {
-                self.crash();
-            }
+            self.step += 1;
+            self.disturb();
             let mut steps = self.steps();
+            if !self.actions.is_empty() && (steps.is_empty() || self.random.once_in(100)) {
+                steps = vec![Step::Action];
+            }
             if steps.is_empty() {
-                match self.operator.next_due() {
-                    Some(due) if due <= self.now + HORIZON => self.set_now(due.max(self.now)),
-                    _ => return,
+                let position = self.wire.cluster().server.log.len();
+                if position > known {
+                    (changed_at, known) = (self.now, position);
+                }
+                match self.leader().operator.next_due() {
+                    _ if self.catch_up() => {}
+                    Some(due) if due <= changed_at + HORIZON => self.set_now(due.max(self.now)),
+                    _ => return self.truth.settled(&mut self.wire.cluster()),
                 }
                 continue;
             }
             let chosen = self.random.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
-            check(self);
+            let step = self.step;
+            let can_see = !self.leader().is_incomplete(step);
+            self.truth.check(&mut self.wire.cluster(), can_see);
         }
-        self.wire.cluster().wrong.push(format!("it does not end within {STEPS} steps"));
+        self.wire.cluster().broke(Rule::Endless, format!("it does not end within {STEPS} steps"));
+    }
+
+    /// Lists and reconciles everything again: nothing may be written, because nothing changed.
+    pub(crate) fn stay_quiet(&mut self) {
+        self.is_calm = true;
+        self.settle();
+        self.note("all is listed and reconciled again".to_owned());
+        self.wire.cluster().is_quiet = true;
+        let now = self.now;
+        for process in &mut self.processes {
+            process.watches.iter_mut().for_each(crate::watch::Watch::relist);
+        }
+        self.leader().operator.enqueue_all(now);
+        self.settle();
+    }
+
+    /// The process that leads.
+    fn leader(&mut self) -> &mut Process {
+        self.processes.iter_mut().find(|process| process.role == Role::Leads).unwrap()
     }
 
     fn set_now(&mut self, now: Millis) {
         self.now = now;
         self.clock.store(BEGIN + i64::try_from(now).unwrap(), Ordering::Relaxed);
+        let mut cluster = self.wire.cluster();
+        (cluster.now, cluster.server.now) = (now, timestamp(now).as_second());
     }
 
-    /// Ends the operator and starts another one: everything that it had not written is lost.
-    fn crash(&mut self) {
-        self.crashes -= 1;
-        self.note("crash".to_owned());
-        self.operator = Operator::start(&self.wire, clock_of(&self.clock), self.now);
-        let delivered = self.wire.cluster().server.log.len();
-        self.delivered.fill(delivered);
+    fn clock(&self) -> Clock {
+        let clock = self.clock.clone();
+        Clock::new(move || jiff::Timestamp::from_millisecond(clock.load(Ordering::Relaxed)).unwrap())
+    }
+
+    /// Starts a process that does not lead.
+    fn start(&mut self) {
+        let number = self.started;
+        self.started += 1;
+        let blind = self.random.once_in(8).then(|| self.random.below(KINDS.len()));
+        let process = Process::start(&self.wire, number, self.clock(), self.election.as_ref(), blind);
+        self.processes.push(process);
+    }
+
+    /// Makes a process that waits the leader, and starts the next one that waits.
+    fn start_leader(&mut self) {
+        if self.processes.iter().all(|process| process.role != Role::Waits) {
+            self.start();
+        }
+        let now = self.now;
+        let next = self.processes.iter_mut().find(|process| process.role == Role::Waits).unwrap();
+        next.lead(&self.wire, self.election.as_ref(), now);
+        if self.election.is_some() {
+            self.start();
+        }
+    }
+
+    /// Lets the leader crash or lose the Lease, occasionally.
+    fn disturb(&mut self) {
+        let step = self.step;
+        self.processes.retain(|process| !matches!(process.role, Role::Ends(end) if end <= step));
+        if self.is_calm || self.changes == 0 || !self.random.once_in(150) {
+            return;
+        }
+        self.changes -= 1;
+        self.truth.overlook();
+        if self.election.is_some() && !self.random.once_in(3) {
+            let end = step + self.random.below(LAST_STEPS);
+            let number = self.leader().number;
+            self.note(format!("process {number} loses the Lease"));
+            let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
+            self.processes[at].end(self.election.as_ref(), end);
+        } else {
+            self.note("crash".to_owned());
+            self.processes.retain(|process| process.role != Role::Leads);
+        }
+        self.start_leader();
+    }
+
+    /// Ends the delays of watches. Whether there were any.
+    fn catch_up(&mut self) -> bool {
+        let (step, mut any) = (self.step, false);
+        for watch in self.processes.iter_mut().flat_map(|process| &mut process.watches) {
+            any |= watch.is_delayed(step);
+            watch.catch_up();
+        }
+        any
     }
 
     fn steps(&mut self) -> Vec<Step> {
-        let cluster = self.wire.cluster();
-        let log = &cluster.server.log;
         let mut steps: Vec<Step> = Vec::new();
-        for kind in 0..KINDS.len() {
-            let next = log[self.delivered[kind]..].iter().position(|entry| entry.kind == kind);
-            match next {
-                Some(_) => steps.push(Step::Deliver(kind)),
-                None => self.delivered[kind] = log.len(),
+        let cluster = self.wire.cluster();
+        for (index, process) in self.processes.iter_mut().enumerate() {
+            for (kind, watch) in process.watches.iter_mut().enumerate() {
+                if !watch.is_delayed(self.step) && watch.is_behind(&cluster) {
+                    steps.push(Step::Deliver(index, kind));
+                }
             }
         }
         steps.extend(self.flux.pending(&cluster.server).into_iter().map(Step::Flux));
-        if self.collected < log.len() {
+        if self.collected < cluster.server.log.len() {
             steps.push(Step::Controllers);
         }
         drop(cluster);
-        steps.extend((0..self.operator.running()).map(Step::GoOn));
-        steps.extend(self.operator.startable(self.now).into_iter().map(Step::Begin));
+        for (index, process) in self.processes.iter().enumerate().filter(|(_, it)| it.role != Role::Waits) {
+            steps.extend((0..process.operator.running()).map(|number| Step::GoOn(index, number)));
+            let startable = process.operator.startable(self.now).into_iter();
+            steps.extend(startable.map(|work| Step::Begin(index, work)));
+        }
         steps
     }
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Deliver(kind) if self.random.once_in(40) => {
-                self.delivered[kind] = self.wire.cluster().server.log.len();
-                self.operator.relist(&self.wire, kind, self.now);
+            Step::Deliver(index, kind) => {
+                let random = (!self.is_calm).then_some(&mut self.random);
+                self.processes[index].deliver(kind, &self.wire, random, self.step, self.now);
             }
-            Step::Deliver(kind) => self.deliver(kind),
-            Step::Begin(work) => self.operator.begin(work),
-            Step::GoOn(number) => {
-                if let Some(failure) = self.operator.go_on(number, self.now) {
+            Step::Begin(index, work) => self.processes[index].operator.begin(work),
+            Step::GoOn(index, number) => {
+                if let Some(failure) = self.processes[index].operator.go_on(number, self.now) {
                     self.note(failure);
                 }
             }
             Step::Flux(place) => {
-                let done = self.flux.look_at(&mut self.wire.cluster().server, &place);
-                done.into_iter().for_each(|note| self.note(note));
+                let mut cluster = self.wire.cluster();
+                let done = self.flux.look_at(&mut cluster.server, &place);
+                cluster.log.extend(done);
+                self.truth.reconciled(&cluster.server, &self.flux, &place);
+            }
+            Step::Action => {
+                let action = self.actions.remove(0);
+                action(self);
             }
             Step::Controllers => {
                 let mut cluster = self.wire.cluster();
@@ -173,35 +282,19 @@ impl Simulation {
         }
     }
 
-    /// Sends the next event of a watch, occasionally twice.
-    fn deliver(&mut self, kind: usize) {
-        let from = self.delivered[kind];
-        let found = self.wire.cluster().server.log[from..].iter().position(|entry| entry.kind == kind);
-        let Some(at) = found.map(|position| from + position) else { return };
-        if !self.random.once_in(20) {
-            self.delivered[kind] = at + 1;
-        }
-        let entry = self.wire.cluster().server.log[at].clone();
-        let event = if entry.is_deleted { Event::Delete(entry.object) } else { Event::Apply(entry.object) };
-        self.operator.deliver(kind, event, self.now);
-    }
-
-    fn note(&self, note: String) {
+    pub(crate) fn note(&self, note: String) {
         self.wire.cluster().log.push(note);
     }
 
-    /// Applies an object as a user does.
-    pub(crate) fn apply(&self, object: &Value) {
-        let answer = self.wire.cluster().server.apply_as("kubectl", object);
-        assert!(answer.code < 300, "{answer:?}");
-        self.note(format!("person: applies {} {}", object["kind"], object["metadata"]["name"]));
+    /// Lets time pass without events. Work that is due by then begins when the simulation settles.
+    pub(crate) fn wait(&mut self, pause: Duration) {
+        self.set_now(self.now + Millis::try_from(pause.as_millis()).unwrap());
+        self.note(format!("{} min pass", pause.as_secs() / 60));
     }
 
-    /// Deletes an object as a user does.
-    pub(crate) fn delete(&self, kind: &str, name: &str) {
-        let answer = self.wire.cluster().server.delete_now(&self.place(kind, name));
-        assert!(answer.code < 300, "{answer:?}");
-        self.note(format!("person: deletes {kind} {name}"));
+    /// Adds an action of a user, which happens at any time while the simulation settles.
+    pub(crate) fn at_any_time(&mut self, action: impl FnOnce(&mut Self) + 'static) {
+        self.actions.push(Box::new(action));
     }
 
     pub(crate) fn place(&self, kind: &str, name: &str) -> Place {

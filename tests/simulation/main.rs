@@ -5,10 +5,19 @@
 
 mod api_server;
 mod api_server_tests;
+mod causes;
 mod driver;
+mod election;
 mod flux;
 mod operator;
+mod past;
+mod process;
+mod properties;
 mod random;
 mod repository;
 mod scenarios;
+mod seam;
+mod truth;
+mod users;
+mod watch;
 mod wire;

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context as Waking, Poll, Waker};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::task::{Context as Waking, Poll, Wake, Waker};
 use std::time::Duration;
 
 use clap::Parser;
 use futures::{FutureExt as _, StreamExt as _};
+use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use stackflux::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use stackflux::operator::context::{Context, Parts, Triggers};
 use stackflux::operator::enqueue;
+use stackflux::operator::git_delivery::pass;
 use stackflux::operator::metrics::{Metrics, Queue};
 use stackflux::operator::reconcile::ReconcileError;
 use stackflux::operator::related::Related;
@@ -35,8 +38,19 @@ use crate::wire::Wire;
 /// Milliseconds of simulated time.
 pub(crate) type Millis = u64;
 
+/// Time at which every simulation begins, in milliseconds of Unix time.
+pub(crate) const BEGIN: i64 = 1_795_000_000_000;
+
+/// The time of the operator's clock.
+pub(crate) fn timestamp(now: Millis) -> Timestamp {
+    Timestamp::from_millisecond(BEGIN + i64::try_from(now).unwrap()).unwrap()
+}
+
 /// The pause after a reconcile that failed.
 const RETRY: Millis = 200;
+
+/// Maximum time for the work of a thread.
+const THREAD: Duration = Duration::from_secs(30);
 
 /// The key of a reconcile: its queue and its object.
 type Work = (usize, Key);
@@ -44,7 +58,8 @@ type Work = (usize, Key);
 type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
 
 /// The queues whose work is run.
-const QUEUES: [Queue; 3] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster];
+const QUEUES: [Queue; 4] =
+    [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
 
 /// The operator.
 pub(crate) struct Operator {
@@ -52,7 +67,18 @@ pub(crate) struct Operator {
     inbox: Vec<Requests<Key>>,
     late: Vec<Box<dyn FnMut(&Context) -> bool>>,
     due: BTreeMap<Work, Millis>,
-    running: Vec<(Work, Running)>,
+    running: Vec<Reconcile>,
+    wire: Wire,
+    /// Number of reconciles that began.
+    begun: usize,
+}
+
+/// A running reconcile.
+struct Reconcile {
+    work: Work,
+    /// A number that no other reconcile of a simulation has.
+    number: usize,
+    run: Running,
 }
 
 /// The flags of the operator, as on the command line.
@@ -63,19 +89,19 @@ struct Arguments {
 }
 
 impl Operator {
-    /// A new process that has listed everything.
-    pub(crate) fn start(wire: &Wire, clock: Clock, now: Millis) -> Self {
+    /// A new process with empty caches. It writes while the fence is open.
+    pub(crate) fn start(wire: &Wire, clock: Clock, fence: Fence) -> Self {
         let transport = Arc::new(wire.clone());
         let metrics = Metrics::new();
         let (stacks, stack_requests) = queue();
         let (releases, release_requests) = queue();
         let (clusters, cluster_requests) = queue();
-        let (commits, _) = queue();
+        let (commits, commit_requests) = queue();
         let (publishes, _) = queue();
         let context = Context::new(Parts {
             settings: Arguments::parse_from(["operator"]).flags.settings().unwrap(),
             clock,
-            api: ApiServer::new(transport.clone(), Fence::open(), metrics.runtime.clone(), "stackflux"),
+            api: ApiServer::new(transport.clone(), fence, metrics.runtime.clone(), "stackflux"),
             events: Events::new(transport, "stackflux"),
             release_cache: Repository::shared().release_cache.clone(),
             related: Related::new(nowhere(), Tasks::new().0, None).0,
@@ -85,29 +111,26 @@ impl Operator {
         let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "Cluster");
         context.set_cluster_resource(ApiResource::from_gvk_with_plural(&kind, "clusters"));
         let late = late(&context);
-        let inbox = vec![stack_requests, release_requests, cluster_requests];
-        let (due, running) = (BTreeMap::new(), Vec::new());
-        let mut operator = Self { context: Arc::new(context), inbox, late, due, running };
-        for kind in 0..KINDS.len() {
-            operator.relist(wire, kind, now);
-        }
-        operator.due.clear();
-        enqueue::enqueue_all(&operator.context);
-        operator.gather(now);
-        operator
+        let inbox = vec![stack_requests, release_requests, cluster_requests, commit_requests];
+        let (due, running, wire) = (BTreeMap::new(), Vec::new(), wire.clone());
+        Self { context: Arc::new(context), inbox, late, due, running, wire, begun: 0 }
     }
 
-    /// Lists a kind.
-    pub(crate) fn relist(&mut self, wire: &Wire, kind: usize, now: Millis) {
-        let listed = wire.cluster().server.list(kind);
-        self.deliver(kind, Event::Init, now);
-        listed.into_iter().for_each(|object| self.deliver(kind, Event::InitApply(object), now));
-        self.deliver(kind, Event::InitDone, now);
+    /// Enqueues everything, as a process does when it begins to lead.
+    pub(crate) fn enqueue_all(&mut self, now: Millis) {
+        self.due.clear();
+        enqueue::enqueue_all(&self.context);
+        self.gather(now);
     }
 
     /// Sends the operator an event of the watch of a kind.
     pub(crate) fn deliver(&mut self, kind: usize, event: Event<Value>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
+        let event = match event {
+            // It no longer matches the label selector of the watch, or never did.
+            Event::Apply(object) if !is_selected(kind, &object) => Event::Delete(object),
+            event => event,
+        };
         match KINDS[kind].name {
             "Namespace" => feed(context, &caches.namespaces, event, enqueue::on_namespace_event),
             "ClusterStack" => feed(context, &caches.stacks, event, enqueue::on_stack_event),
@@ -125,7 +148,7 @@ impl Operator {
 
     /// The work that can begin now.
     pub(crate) fn startable(&self, now: Millis) -> Vec<Work> {
-        let busy: BTreeSet<&Work> = self.running.iter().map(|(work, _)| work).collect();
+        let busy: BTreeSet<&Work> = self.running.iter().map(|running| &running.work).collect();
         let due = self.due.iter().filter(|(work, at)| **at <= now && !busy.contains(work));
         due.map(|(work, _)| work.clone()).collect()
     }
@@ -144,23 +167,33 @@ impl Operator {
     pub(crate) fn begin(&mut self, work: Work) {
         self.due.remove(&work);
         let (context, (queue, key)) = (self.context.clone(), work.clone());
-        let reconcile: Running = Box::pin(async move {
+        let run: Running = Box::pin(async move {
             match QUEUES[queue] {
                 Queue::ClusterStack => stack::reconcile(&context, &key).await,
                 Queue::ClusterStackRelease => release::reconcile(&context, &key).await,
+                Queue::Commit => pass::reconcile(&context, &key).await,
                 _ => cluster::reconcile(&context, &key).await,
             }
         });
-        self.running.push((work, reconcile));
+        self.begun += 1;
+        let number = self.wire.process() * 1_000_000 + self.begun;
+        self.running.push(Reconcile { work, number, run });
     }
 
     /// Continues a running reconcile up to its next request. Returns its error, if it failed.
     pub(crate) fn go_on(&mut self, number: usize, now: Millis) -> Option<String> {
-        let mut waking = Waking::from_waker(Waker::noop());
-        let polled = self.running[number].1.as_mut().poll(&mut waking);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let reconcile = &mut self.running[number];
+        self.wire.cluster().running(self.wire.process(), reconcile.number);
+        let polled = reconcile.run.as_mut().poll(&mut Waking::from_waker(&waker));
+        if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit {
+            // The work of its thread is one step.
+            woken.wait();
+        }
         let mut failed = None;
         if let Poll::Ready(result) = polled {
-            let ((queue, key), _) = self.running.swap_remove(number);
+            let (queue, key) = self.running.swap_remove(number).work;
             let next = result.unwrap_or_else(|error| {
                 failed = Some(format!("failed: {} {key}: {error}", <&str>::from(QUEUES[queue])));
                 Next::Retry
@@ -192,6 +225,31 @@ impl Operator {
         let due = self.due.entry(work).or_insert(at);
         *due = at.min(*due);
     }
+}
+
+/// Whether a reconcile that waited can continue.
+#[derive(Default)]
+struct Woken(Mutex<bool>, Condvar);
+
+impl Woken {
+    fn wait(&self) {
+        let is_woken = self.0.lock().unwrap();
+        let (is_woken, _) = self.1.wait_timeout_while(is_woken, THREAD, |is_woken| !*is_woken).unwrap();
+        assert!(*is_woken, "a thread is still at work");
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+}
+
+/// Whether the watch of a kind has an object: those of Flux's objects except `GitRepository`s have a label selector.
+pub(crate) fn is_selected(kind: usize, object: &Value) -> bool {
+    let has_selector = ["HelmChart", "HelmRelease", "Kustomization"].contains(&KINDS[kind].name);
+    !has_selector || object["metadata"]["labels"][MANAGED_BY] == FIELD_MANAGER
 }
 
 /// A client that sends no requests: Clusters of simulations refer to no other objects.

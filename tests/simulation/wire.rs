@@ -1,5 +1,6 @@
 //! The transport of the operator's requests to the API server in memory, in steps that the driver takes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,7 +11,24 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use stackflux::runtime::api_server::{Answer, Transport};
 
-use crate::api_server::{ApiServer, Call};
+use crate::api_server::{ApiServer, Call, Place};
+use crate::causes::{Deletions, Request as Deletion};
+use crate::flux::number;
+use crate::operator::Millis;
+use crate::properties::{Rule, Violation};
+use crate::seam::{self, Guard};
+
+/// The number of a process of the operator.
+pub(crate) type Process = usize;
+
+/// The position in the API server's log up to which a watch has reported.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// The position.
+    pub(crate) position: usize,
+    /// Whether the last list was empty although the API server had objects.
+    pub(crate) is_blind: bool,
+}
 
 /// The state that the operator and its surroundings share.
 #[derive(Debug)]
@@ -21,21 +39,63 @@ pub(crate) struct Cluster {
     pub(crate) log: Vec<String>,
     /// Number of changes by requests of the operator.
     pub(crate) writes: usize,
-    /// Broken rules.
-    pub(crate) wrong: Vec<String>,
+    /// The UIDs of objects that the operator must never write.
+    pub(crate) foreign: BTreeSet<String>,
+    /// The broken rules.
+    pub(crate) broken: Vec<Violation>,
+    /// The guard that is taken out.
+    pub(crate) without: Option<Guard>,
+    /// The process that holds the Lease.
+    pub(crate) leader: Process,
+    /// The watches of each process, by kind.
+    pub(crate) seen: BTreeMap<Process, Vec<Seen>>,
+    /// The number of the reconcile that runs now.
+    reconcile: usize,
+    /// The time.
+    pub(crate) now: Millis,
+    /// Whether nothing changes from outside: the operator has no reason to write.
+    pub(crate) is_quiet: bool,
+    deletions: Deletions,
 }
 
-/// The operator's connection to the API server.
+/// A connection to the API server.
 #[derive(Clone, Debug)]
-pub(crate) struct Wire(Arc<Mutex<Cluster>>);
+pub(crate) struct Wire {
+    cluster: Arc<Mutex<Cluster>>,
+    process: Process,
+}
 
 impl Wire {
-    pub(crate) fn new(server: ApiServer) -> Self {
-        Self(Arc::new(Mutex::new(Cluster { server, log: Vec::new(), writes: 0, wrong: Vec::new() })))
+    pub(crate) fn new(server: ApiServer, without: Option<Guard>) -> Self {
+        let cluster = Cluster {
+            server,
+            log: Vec::new(),
+            writes: 0,
+            foreign: BTreeSet::new(),
+            broken: Vec::new(),
+            without,
+            leader: 0,
+            seen: BTreeMap::new(),
+            reconcile: 0,
+            now: 0,
+            is_quiet: false,
+            deletions: Deletions::default(),
+        };
+        Self { cluster: Arc::new(Mutex::new(cluster)), process: 0 }
+    }
+
+    /// The connection of a process.
+    pub(crate) fn of(&self, process: Process) -> Self {
+        Self { cluster: self.cluster.clone(), process }
+    }
+
+    /// The process that has this connection.
+    pub(crate) fn process(&self) -> Process {
+        self.process
     }
 
     pub(crate) fn cluster(&self) -> MutexGuard<'_, Cluster> {
-        self.0.lock().unwrap()
+        self.cluster.lock().unwrap()
     }
 }
 
@@ -52,7 +112,7 @@ impl Transport for Wire {
         };
         Box::pin(async move {
             pause().await;
-            let answer = self.cluster().answer(&call);
+            let answer = self.cluster().answer(&call, self.process);
             pause().await;
             Ok(answer)
         })
@@ -60,27 +120,86 @@ impl Transport for Wire {
 }
 
 impl Cluster {
-    fn answer(&mut self, call: &Call) -> Answer {
-        let before = self.server.log.len();
-        let answer = self.server.answer(call);
-        let is_event = call.method == "POST";
-        if call.method != "GET" && !is_event {
-            let path = call.uri.split('?').next().unwrap_or_default();
-            let changes = self.server.log.len() - before;
-            self.writes += changes;
-            self.log.push(format!("operator: {} {path}: {} ({changes})", call.method, answer.code));
-            for entry in &self.server.log[before..] {
-                if !is_ours(&entry.object) {
-                    self.wrong.push(format!("wrote to an object of another: {path}"));
-                }
-            }
+    /// Records a broken rule, once for each rule.
+    pub(crate) fn broke(&mut self, rule: Rule, what: String) {
+        if self.broken.iter().any(|known| known.rule == rule) {
+            return;
         }
-        if is_event {
-            let (reason, note) = (&answer.body["reason"], &answer.body["note"]);
-            self.log.push(format!("event: {}: {note}", reason.as_str().unwrap_or_default()));
+        self.log.push(format!("BROKEN: {rule:?}: {what}"));
+        self.broken.push(Violation { rule, what });
+    }
+
+    /// Records that a reconcile of a process runs now.
+    pub(crate) fn running(&mut self, process: Process, reconcile: usize) {
+        self.reconcile = reconcile;
+        let clusters_seen = self.seen[&process][number("Cluster")].position;
+        self.deletions.running(reconcile, clusters_seen);
+    }
+
+    fn answer(&mut self, call: &Call, process: Process) -> Answer {
+        let before = self.server.log.len();
+        let answer = seam::answer(self, call, process);
+        match call.method.as_str() {
+            "GET" => self.deletions.asked(self.reconcile, before),
+            "POST" => {
+                let (reason, note) = (&answer.body["reason"], &answer.body["note"]);
+                self.log.push(format!("event: {}: {note}", reason.as_str().unwrap_or_default()));
+            }
+            _ => self.check_write(call, process, before, answer.code),
         }
         let status = StatusCode::from_u16(answer.code).unwrap();
         Answer { status, body: answer.body.to_string().into() }
+    }
+
+    /// Logs a write, and checks the rules of writes.
+    fn check_write(&mut self, call: &Call, process: Process, before: usize, code: u16) {
+        let path = call.uri.split('?').next().unwrap_or_default();
+        let changes: Vec<Value> =
+            self.server.log[before..].iter().map(|entry| entry.object.clone()).collect();
+        self.writes += changes.len();
+        let count = changes.len();
+        self.log.push(format!("operator {process}: {} {path}: {code} ({count})", call.method));
+        if changes.is_empty() {
+            return;
+        }
+        if process != self.leader {
+            self.broke(
+                Rule::NotLeader,
+                format!("process {process} writes {path}, and {} leads", self.leader),
+            );
+        }
+        if self.is_quiet {
+            self.broke(Rule::Unquiet, format!("writes {path} although nothing changes"));
+        }
+        for object in &changes {
+            let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+            if !is_ours(object) || self.foreign.contains(uid) {
+                self.broke(Rule::ForeignWrite, format!("{} {path}", call.method));
+            }
+        }
+        if call.method == "DELETE" {
+            self.check_deletion(call, before);
+        }
+    }
+
+    fn check_deletion(&mut self, call: &Call, before: usize) {
+        let options: Value = serde_json::from_slice(&call.body).unwrap_or_default();
+        let entry = &self.server.log[before];
+        let request = Deletion {
+            place: place(entry.kind, &entry.object),
+            uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
+            reconcile: self.reconcile,
+            before,
+            now: self.now,
+        };
+        if let Err((rule, what)) = self.deletions.check(&self.server, &request) {
+            self.broke(rule, what);
+        }
+    }
+
+    /// An object as the operator sees it.
+    pub(crate) fn shown(&self, object: Value) -> Value {
+        if self.without == Some(Guard::Ownership) { seam::adopted(self, object) } else { object }
     }
 }
 
@@ -89,6 +208,12 @@ fn is_ours(object: &Value) -> bool {
     let is_of_api =
         object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
+}
+
+/// The place of an object.
+pub(crate) fn place(kind: usize, object: &Value) -> Place {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    (kind, text("namespace"), text("name"))
 }
 
 /// Yields once.

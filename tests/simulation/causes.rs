@@ -1,0 +1,244 @@
+//! The causes of deletions: each must hold in the real state of the API server, now or when the reconcile asked for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use stackflux::addons::kinds;
+use stackflux::names::ReleaseName;
+use stackflux::release::Digest;
+
+use crate::api_server::kinds::KINDS;
+use crate::api_server::{ApiServer, Place};
+use crate::operator::{Millis, timestamp};
+use crate::past::{Past, is_deleting};
+use crate::properties::Rule;
+use crate::repository::Repository;
+
+const ADDON: &str = "clusterstack.x-k8s.io/addon";
+const CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+const RELEASE: &str = "clusterstack.x-k8s.io/release";
+const RETIRING: &str = "clusterstack.x-k8s.io/retiring-since";
+const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
+
+/// A deletion that the API server carried out.
+pub(crate) struct Request {
+    pub(crate) place: Place,
+    /// The UID in its precondition.
+    pub(crate) uid: Option<String>,
+    pub(crate) reconcile: usize,
+    /// The position in the log before it.
+    pub(crate) before: usize,
+    pub(crate) now: Millis,
+}
+
+/// The deletions of the operator, and what it asked before them.
+#[derive(Debug, Default)]
+pub(crate) struct Deletions {
+    /// The positions in the log at which each reconcile asked for an object; first the one up to which the process had seen
+    /// Clusters at its beginning.
+    asked: BTreeMap<usize, Vec<usize>>,
+    /// The time of the deletions that the status of each object (by UID) has to count, and the UIDs of what was deleted.
+    counted: BTreeMap<String, BTreeMap<String, Millis>>,
+}
+
+/// A cause of a deletion.
+enum Cause {
+    /// Nothing counts the deletion.
+    Free,
+    /// The status of the object with this kind and UID counts it.
+    Counted(&'static str, String),
+}
+
+type Checked = Result<(), (Rule, String)>;
+
+impl Deletions {
+    /// Records that a reconcile runs, whose process has seen Clusters up to this position.
+    pub(crate) fn running(&mut self, reconcile: usize, clusters_seen: usize) {
+        self.asked.entry(reconcile).or_insert_with(|| vec![clusters_seen]);
+    }
+
+    /// Records that a reconcile asked for an object.
+    pub(crate) fn asked(&mut self, reconcile: usize, position: usize) {
+        self.asked.entry(reconcile).or_default().push(position);
+    }
+
+    /// Checks a deletion.
+    pub(crate) fn check(&mut self, server: &ApiServer, request: &Request) -> Checked {
+        let now = Past::new(server, request.before);
+        let name = format!("{} {}", KINDS[request.place.0].name, request.place.2);
+        let Some(object) = now.get(&request.place) else { return Ok(()) };
+        let uid = text(&object["metadata"]["uid"]);
+        let Some(decided) = &request.uid else {
+            return Err((Rule::DeletionOfAnother, format!("{name}: its UID is not a precondition")));
+        };
+        if decided != uid {
+            return Err((Rule::DeletionOfAnother, format!("{name} with UID {uid} instead of {decided}")));
+        }
+        let asked = self.asked.get(&request.reconcile).map(Vec::as_slice).unwrap_or_default();
+        let (clusters_seen, asked) = asked.split_first().unwrap_or((&0, &[]));
+        let seen = Past::new(server, *clusters_seen);
+        let cause_at = |position| cause(Past::new(server, position), now, seen, object);
+        let found = asked.iter().copied().chain([request.before]).find_map(cause_at);
+        match found {
+            None => Err((Rule::DeletionWithoutCause, name)),
+            Some(Cause::Free) => Ok(()),
+            Some(Cause::Counted(kind, by)) => self.count(now, kind, &by, uid, request.now),
+        }
+    }
+
+    /// Checks that the status of the object `by` counts this deletion and the others of the same hour.
+    fn count(&mut self, now: Past, kind: &str, by: &str, uid: &str, time: Millis) -> Checked {
+        let deleted = self.counted.entry(by.to_owned()).or_default();
+        deleted.insert(uid.to_owned(), time);
+        let pruned =
+            now.with_uid(kind, by).map(|found| found["status"]["pruned"].clone()).unwrap_or_default();
+        let since: Option<Timestamp> = pruned["since"].as_str().and_then(|since| since.parse().ok());
+        let count = pruned["count"].as_u64().unwrap_or_default();
+        let is_counted = |time: &&Millis| since.is_none_or(|since| timestamp(**time) >= since);
+        let deletions = deleted.values().filter(is_counted).count() as u64;
+        if count >= deletions {
+            return Ok(());
+        }
+        Err((
+            Rule::Uncounted,
+            format!("{deletions} deletions for {kind} {by}, and its status counts {count}"),
+        ))
+    }
+}
+
+/// The cause of the deletion of `object` in a state of the API server, if there is one. `now` is the present state, and
+/// `seen` the Clusters that the operator can know.
+fn cause(past: Past, now: Past, seen: Past, object: &Value) -> Option<Cause> {
+    let kind = text(&object["kind"]);
+    let free = |is_cause: bool| is_cause.then_some(Cause::Free);
+    match kind {
+        "ClusterAddon" => free(is_cluster_gone(past, object) || is_orphaned(past)),
+        "ClusterStackRelease" => of_release(past, now, seen, object),
+        "HelmRelease" | "Kustomization" if !text(&object["metadata"]["labels"][CLUSTER]).is_empty() => {
+            of_addon(past, object, kind)
+        }
+        _ => free(is_release_deleted(past, object) && !is_class_used(past, seen, object)),
+    }
+}
+
+/// Whether the Cluster of a `ClusterAddon` does not exist, is another one, or is being deleted, or its namespace is.
+fn is_cluster_gone(past: Past, addon: &Value) -> bool {
+    let namespace = text(&addon["metadata"]["namespace"]);
+    let of = &addon["spec"]["clusterRef"];
+    let cluster = past.named("Cluster", namespace, text(&of["name"]));
+    cluster.is_none_or(|cluster| is_deleting(cluster) || cluster["metadata"]["uid"] != of["uid"])
+        || is_terminating(past, namespace)
+}
+
+fn is_terminating(past: Past, namespace: &str) -> bool {
+    past.named("Namespace", "", namespace).is_none_or(is_deleting)
+}
+
+/// Whether a deleted `ClusterStack` orphans everything.
+fn is_orphaned(past: Past) -> bool {
+    past.list("ClusterStack").into_iter().any(is_orphaning)
+}
+
+fn is_orphaning(object: &Value) -> bool {
+    is_deleting(object) && object["metadata"]["annotations"][ON_DELETE] == "Orphan"
+}
+
+/// The cause of the deletion of an addon's object: nothing is uninstalled because it is suspended, or the release of the
+/// Cluster's class does not have the addon in this form.
+fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
+    let metadata = &object["metadata"];
+    let (namespace, cluster_name) = (text(&metadata["namespace"]), text(&metadata["labels"][CLUSTER]));
+    let owner = owners(object, "ClusterAddon").next();
+    let addon = owner.and_then(|owner| past.with_uid("ClusterAddon", text(&owner["uid"])));
+    let cluster = past.named("Cluster", namespace, cluster_name);
+    if object["spec"]["suspend"] == true {
+        let is_gone = match addon {
+            Some(addon) => is_deleting(addon) || is_cluster_gone(past, addon),
+            // The owner is deleted, or the object waits for the next one.
+            None => owner.is_some() || cluster.is_none_or(is_deleting) || is_terminating(past, namespace),
+        };
+        return is_gone.then_some(Cause::Free);
+    }
+    let (addon, cluster) = (addon?, cluster.filter(|cluster| !is_deleting(cluster))?);
+    let is_same = addon["spec"]["clusterRef"]["uid"] == cluster["metadata"]["uid"];
+    let is_paused = cluster["spec"]["paused"] == true || addon["spec"]["suspend"] == true;
+    let class = &cluster["spec"]["topology"]["classRef"];
+    let of = class.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+    let release = past.named("ClusterStackRelease", of, text(&class["name"]))?;
+    let has_it = has_addon(release, text(&metadata["labels"][ADDON]), kind)?;
+    let by = text(&addon["metadata"]["uid"]).to_owned();
+    (is_same && !is_paused && !has_it).then_some(Cause::Counted("ClusterAddon", by))
+}
+
+/// Whether a release has an addon as an object of this kind.
+fn has_addon(release: &Value, addon: &str, kind: &str) -> Option<bool> {
+    let name: ReleaseName = text(&release["metadata"]["name"]).parse().ok()?;
+    let digest: Digest = text(&release["spec"]["source"]["digest"]).parse().ok()?;
+    let content = Repository::shared().release_cache.release(&name, digest)?;
+    Some(kinds(&content).iter().any(|(name, of)| name.as_str() == addon && *of == kind))
+}
+
+/// The cause of the deletion of a `ClusterStackRelease`: it is unused, and retired or left by its deleted `ClusterStack`.
+fn of_release(past: Past, now: Past, seen: Past, release: &Value) -> Option<Cause> {
+    let owner = owners(release, "ClusterStack").next().map(|owner| text(&owner["uid"]).to_owned());
+    let stack = owner.as_deref().and_then(|uid| past.with_uid("ClusterStack", uid));
+    let is_used = is_used(past, seen, release) && is_used(now, seen, release);
+    match stack {
+        Some(stack) if is_orphaning(stack) => Some(Cause::Free),
+        Some(stack) if is_deleting(stack) => (!is_used).then_some(Cause::Free),
+        Some(_) => {
+            let is_retiring = release["metadata"]["annotations"].get(RETIRING).is_some();
+            (is_retiring && !is_used).then_some(Cause::Counted("ClusterStack", owner?))
+        }
+        None => (!is_used).then_some(Cause::Free),
+    }
+}
+
+/// Whether a Cluster that the operator can know has the class of a release.
+fn is_used(past: Past, seen: Past, release: &Value) -> bool {
+    let (namespace, name) = (text(&release["metadata"]["namespace"]), text(&release["metadata"]["name"]));
+    let has_class = |cluster: &Value| {
+        let class = &cluster["spec"]["topology"]["classRef"];
+        let own = cluster["metadata"]["namespace"].as_str();
+        class["name"] == name && class["namespace"].as_str().or(own) == Some(namespace)
+    };
+    let known: BTreeSet<&str> =
+        seen.list("Cluster").into_iter().filter(|cluster| has_class(cluster)).map(uid).collect();
+    let mut users = past.list("Cluster").into_iter().filter(|cluster| has_class(cluster));
+    users.any(|cluster| known.contains(uid(cluster)))
+}
+
+/// Whether the releases or the `ClusterStack` that an object was made for are deleted.
+fn is_release_deleted(past: Past, object: &Value) -> bool {
+    let namespace = text(&object["metadata"]["namespace"]);
+    let kinds = ["ClusterStackRelease", "ClusterStack"];
+    let mut of_kinds =
+        kinds.iter().flat_map(|kind| owners(object, kind).map(|owner| (*kind, owner))).peekable();
+    if of_kinds.peek().is_none() {
+        let release = text(&object["metadata"]["labels"][RELEASE]);
+        return past.named("ClusterStackRelease", namespace, release).is_none_or(is_deleting);
+    }
+    of_kinds.all(|(kind, owner)| past.with_uid(kind, text(&owner["uid"])).is_none_or(is_deleting))
+}
+
+/// Whether an object installs the class of a release that Clusters use.
+fn is_class_used(past: Past, seen: Past, object: &Value) -> bool {
+    let installs = ["HelmRelease", "Kustomization"].contains(&text(&object["kind"]));
+    let mut releases = owners(object, "ClusterStackRelease")
+        .filter_map(|owner| past.with_uid("ClusterStackRelease", text(&owner["uid"])));
+    installs && releases.any(|release| is_used(past, seen, release))
+}
+
+fn owners<'a>(object: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.filter(move |owner| owner["kind"] == kind)
+}
+
+fn uid(object: &Value) -> &str {
+    text(&object["metadata"]["uid"])
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,109 @@
+//! A process of the operator with its watches and its part in the leader election.
+
+use stackflux::runtime::clock::Clock;
+use stackflux::runtime::lease::Fence;
+
+use crate::api_server::kinds::KINDS;
+use crate::election::{Elected, Election};
+use crate::operator::{Millis, Operator};
+use crate::random::Random;
+use crate::seam::Guard;
+use crate::watch::Watch;
+use crate::wire::{Seen, Wire};
+
+/// The role of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It reconciles.
+    Leads,
+    /// It only feeds its caches.
+    Waits,
+    /// It lost the Lease, and ends at this step.
+    Ends(usize),
+}
+
+/// A process.
+pub(crate) struct Process {
+    pub(crate) number: usize,
+    pub(crate) operator: Operator,
+    /// The watches by kind.
+    pub(crate) watches: Vec<Watch>,
+    pub(crate) role: Role,
+    elected: Option<Elected>,
+}
+
+impl Process {
+    /// A process that has listed everything. The first list of the kind `blind` is empty.
+    pub(crate) fn start(
+        wire: &Wire,
+        number: usize,
+        clock: Clock,
+        election: Option<&Election>,
+        blind: Option<usize>,
+    ) -> Self {
+        let elected = election.map(|election| election.enter(number));
+        let is_fenced = wire.cluster().without != Some(Guard::Fence);
+        let fence = elected.as_ref().filter(|_| is_fenced);
+        let fence = fence.map_or_else(Fence::open, |elected| elected.fence.clone());
+        wire.cluster().seen.insert(number, vec![Seen::default(); KINDS.len()]);
+        let operator = Operator::start(&wire.of(number), clock, fence);
+        let watch = |kind| match blind {
+            Some(blind) if blind == kind => Watch::blind(number, kind),
+            _ => Watch::new(number, kind),
+        };
+        let watches = (0..KINDS.len()).map(watch).collect();
+        let mut process = Self { number, operator, watches, role: Role::Waits, elected };
+        for kind in 0..KINDS.len() {
+            let events = if blind == Some(kind) { 2 } else { usize::MAX };
+            for _ in 0..events {
+                if !process.watches[kind].is_behind(&wire.cluster()) {
+                    break;
+                }
+                process.deliver(kind, wire, None, 0, 0);
+            }
+        }
+        process
+    }
+
+    /// Begins to lead.
+    pub(crate) fn lead(&mut self, wire: &Wire, election: Option<&Election>, now: Millis) {
+        if let (Some(election), Some(elected)) = (election, &self.elected) {
+            election.lead(elected);
+        }
+        wire.cluster().leader = self.number;
+        self.role = Role::Leads;
+        self.operator.enqueue_all(now);
+    }
+
+    /// Loses the Lease. The process ends at a later step.
+    pub(crate) fn end(&mut self, election: Option<&Election>, at: usize) {
+        if let (Some(election), Some(elected)) = (election, self.elected.take()) {
+            election.end(elected);
+        }
+        self.role = Role::Ends(at);
+    }
+
+    /// Takes the next event of a watch; without random numbers all is well.
+    pub(crate) fn deliver(
+        &mut self,
+        kind: usize,
+        wire: &Wire,
+        random: Option<&mut Random>,
+        step: usize,
+        now: Millis,
+    ) {
+        let watch = &mut self.watches[kind];
+        let event = match random {
+            Some(random) => watch.next(&mut wire.cluster(), random, step),
+            None => watch.next_in_order(&mut wire.cluster()),
+        };
+        if let Some(event) = event {
+            self.operator.deliver(kind, event, now);
+        }
+    }
+
+    /// Whether a cache is incomplete or outdated because a watch is delayed.
+    pub(crate) fn is_incomplete(&self, step: usize) -> bool {
+        self.watches.iter().any(|watch| watch.is_incomplete(step))
+    }
+}

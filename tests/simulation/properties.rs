@@ -1,0 +1,150 @@
+//! The properties that hold for all seeds of all scenarios, and their runner.
+
+use std::fs;
+use std::mem::take;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::thread;
+
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::api_server::kinds::KINDS;
+use crate::driver::Simulation;
+use crate::seam::Guard;
+
+/// Number of seeds of all scenarios together, unless the variable `SEEDS` is set.
+const SEEDS: u64 = 1000;
+
+/// A rule that holds in any order of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// A status names a content that the cluster never had.
+    Lie,
+    /// A status is outdated for too long.
+    Late,
+    /// The cause of a deletion does not hold.
+    DeletionWithoutCause,
+    /// A deletion hits another object than the one that was decided on.
+    DeletionOfAnother,
+    /// A deletion happens before the status counts it.
+    Uncounted,
+    /// An object of others is written.
+    ForeignWrite,
+    /// A process without the Lease writes.
+    NotLeader,
+    /// The operator writes although nothing changes.
+    Unquiet,
+    /// The simulation does not end.
+    Endless,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Violation {
+    pub(crate) rule: Rule,
+    pub(crate) what: String,
+}
+
+/// The outcome of a scenario with one seed.
+pub(crate) struct Outcome {
+    pub(crate) broken: Vec<Violation>,
+    /// The log of all steps.
+    pub(crate) log: Vec<String>,
+    /// The objects at the end; an error if the scenario itself failed.
+    end: thread::Result<Vec<String>>,
+}
+
+/// A runtime for the simulations of a thread.
+pub(crate) fn runtime() -> &'static Runtime {
+    Box::leak(Box::new(Builder::new_current_thread().enable_time().build().unwrap()))
+}
+
+/// Runs a scenario with one seed, without a guard.
+pub(crate) fn simulate(
+    seed: u64,
+    without: Option<Guard>,
+    runtime: &'static Runtime,
+    scenario: impl Fn(&mut Simulation),
+) -> Outcome {
+    let mut simulation = Simulation::new(seed, without, runtime);
+    let wire = simulation.wire.clone();
+    let end = catch_unwind(AssertUnwindSafe(|| {
+        scenario(&mut simulation);
+        simulation.stay_quiet();
+        end(&simulation)
+    }));
+    let mut cluster = wire.cluster();
+    Outcome { broken: take(&mut cluster.broken), log: take(&mut cluster.log), end }
+}
+
+/// Runs a scenario with many seeds: it ends, no rule is broken, and the end is the same for all.
+pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
+    let runtime = runtime();
+    let (mut first, only) = (None, variable("SEED"));
+    // The first seed also determines the end of the others.
+    let seeds = only.map_or_else(|| (0..per_scenario()).collect(), |seed| vec![0, seed]);
+    for seed in seeds {
+        let Outcome { broken, log, end } = simulate(seed, None, runtime, &scenario);
+        let log = log.join("\n");
+        let report = || {
+            let thread = thread::current();
+            let test = thread.name().filter(|test| test.contains("::")).unwrap_or(name);
+            format!(
+                "{log}\n\n{name} fails with seed {seed}; repeat it: SEED={seed} make simulate SCENARIO={test}"
+            )
+        };
+        let end = end.unwrap_or_else(|panic| {
+            eprintln!("{}", report());
+            resume_unwind(panic)
+        });
+        let broken: Vec<String> =
+            broken.iter().map(|Violation { rule, what }| format!("{rule:?}: {what}")).collect();
+        assert!(broken.is_empty(), "{}\n{}", report(), broken.join("\n"));
+        let first = first.get_or_insert_with(|| end.clone());
+        let (end, first) = (end.join("\n"), first.join("\n"));
+        assert!(end == first, "{}\n\nit ends as\n{end}\ninstead of\n{first}", report());
+    }
+}
+
+/// Lets a simulation settle.
+pub(crate) fn settle(simulation: &mut Simulation) {
+    simulation.settle();
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap())
+}
+
+/// Number of seeds of each scenario.
+fn per_scenario() -> u64 {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation/scenarios");
+    let files =
+        fs::read_dir(directory).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+    let scenarios: usize = files.map(|text| text.matches("run(\"").count()).sum();
+    variable("SEEDS").unwrap_or(SEEDS).div_ceil(scenarios.max(1) as u64)
+}
+
+/// The status of a condition, and whether it is of the present generation.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, bool)> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    let found = conditions.iter().find(|condition| condition["type"] == kind)?;
+    let is_current = found["observedGeneration"] == object["metadata"]["generation"];
+    Some((found["status"].as_str()?, is_current))
+}
+
+/// All objects at the end, without the parts that depend on the order: UIDs, versions and times.
+fn end(simulation: &Simulation) -> Vec<String> {
+    let cluster = simulation.wire.cluster();
+    let objects = (0..KINDS.len()).flat_map(|kind| cluster.server.list(kind));
+    let line = |object: Value| {
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        let conditions: Vec<String> = conditions
+            .map(|condition| format!("{}={} {}", condition["type"], condition["status"], condition["reason"]))
+            .collect();
+        let (kind, name, spec) = (&object["kind"], &object["metadata"]["name"], &object["spec"]);
+        let spec = if *kind == "ClusterAddon" { &Value::Null } else { spec };
+        format!("{kind} {name} {spec} {}", conditions.join(" ")).replace(&simulation.namespace, "team")
+    };
+    objects.map(line).collect()
+}

@@ -1,0 +1,104 @@
+//! Proof that the simulations can fail: without one of the operator's guards, some seed breaks a rule that it keeps with it.
+
+use serde_json::{Value, json};
+
+use super::fixture::ADDON;
+use crate::properties::settle;
+use crate::driver::Simulation;
+use crate::properties::{Rule, runtime, simulate};
+use crate::repository::{V1, V2, WITHOUT_MONITORING};
+use crate::seam::Guard;
+
+/// Maximum number of seeds until one fails.
+const SEEDS: u64 = 300;
+
+/// Fails unless some seed breaks a rule without the guard, and only without it.
+fn assert_noticed(guard: Guard, rule: Rule, scenario: fn(&mut Simulation)) {
+    let runtime = runtime();
+    let breaks = |seed: &u64| {
+        let outcome = simulate(*seed, Some(guard), runtime, scenario);
+        outcome.broken.iter().any(|broken| broken.rule == rule)
+    };
+    let seed = (0..SEEDS).find(breaks);
+    let seed = seed.unwrap_or_else(|| panic!("no seed breaks {rule:?} without {guard:?}"));
+    let guarded = simulate(seed, None, runtime, scenario);
+    let log = guarded.log.join("\n");
+    assert!(guarded.broken.is_empty(), "{log}\nseed {seed} also fails with the guard: {:?}", guarded.broken);
+}
+
+/// A `HelmRelease` of a user.
+fn helm_release(simulation: &Simulation, name: &str, labels: &Value) -> Value {
+    json!({
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": name, "namespace": simulation.namespace, "labels": labels},
+        "spec": {"interval": "1h", "chartRef": {"kind": "HelmChart", "name": "own"}},
+    })
+}
+
+#[test]
+fn deletion_without_its_uid_hits_another_object() {
+    assert_noticed(Guard::DeletionUid, Rule::DeletionOfAnother, |simulation| {
+        simulation.deliver();
+        simulation.delete("Cluster", "one");
+        simulation.at_any_time(|simulation| {
+            let name = "one.cni";
+            if simulation.has("HelmRelease", name) {
+                simulation.merge("HelmRelease", name, &json!({"metadata": {"finalizers": null}}));
+                if simulation.has("HelmRelease", name) {
+                    simulation.delete("HelmRelease", name);
+                }
+            }
+            simulation.apply_foreign(&helm_release(simulation, name, &json!({})));
+        });
+        settle(simulation);
+    });
+}
+
+#[test]
+fn deletion_without_asking_again_trusts_an_empty_list() {
+    assert_noticed(Guard::CauseAskedAgain, Rule::DeletionWithoutCause, |simulation| {
+        simulation.deliver();
+        for number in 0..10 {
+            let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
+            simulation.at_any_time(move |simulation| simulation.merge("Cluster", "one", &label));
+        }
+        settle(simulation);
+    });
+}
+
+#[test]
+fn deletion_before_its_status_is_not_counted() {
+    assert_noticed(Guard::StatusBeforePrune, Rule::Uncounted, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.publish(2);
+        simulation.offer(&["v1", "v2", "v3"], &json!({}));
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle(simulation);
+    });
+}
+
+#[test]
+fn process_without_a_fence_writes_beside_the_leader() {
+    assert_noticed(Guard::Fence, Rule::NotLeader, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        settle(simulation);
+    });
+}
+
+#[test]
+fn deletion_without_checking_the_owner_hits_a_users_object() {
+    assert_noticed(Guard::Ownership, Rule::ForeignWrite, |simulation| {
+        let labels = json!({
+            "app.kubernetes.io/managed-by": "stackflux",
+            "cluster.x-k8s.io/cluster-name": "one",
+            "clusterstack.x-k8s.io/addon": "own",
+        });
+        simulation.apply_foreign(&helm_release(simulation, "one.own", &labels));
+        simulation.offer(&["v1"], &json!({}));
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+        assert!(simulation.has("ClusterAddon", ADDON));
+    });
+}

@@ -1,0 +1,155 @@
+//! No lie: `Ready` of a `ClusterAddon` against the content that its cluster has had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use stackflux::foreign::flux::observed::SpecDigest;
+
+use crate::api_server::{ApiServer, Place};
+use crate::flux::{Content, Flux, digest, number};
+use crate::past::is_deleting;
+use crate::properties::{Rule, condition};
+use crate::wire::Cluster;
+
+/// Maximum number of steps until a change that no status has seen is in one. The operator runs all the time, and its
+/// watches work.
+const STEPS_TO_SEE: usize = 600;
+
+/// A content with the spec of the object that it was installed for: the version of the chart or the commit, and the digest
+/// of the spec.
+type Installed = (String, String);
+
+/// The contents that the simulated clusters have had.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    /// The present content for each object, as Flux and as a status names it.
+    has: BTreeMap<Place, (Content, Installed)>,
+    /// All contents for each object and UID of the Cluster.
+    had: BTreeSet<(Place, String, Installed)>,
+    /// Number of steps since each status is outdated, by name and problem.
+    outdated: BTreeMap<(String, String), usize>,
+    /// The position in the API server's log that was checked.
+    checked: usize,
+    is_moved: bool,
+}
+
+impl Truth {
+    /// Records the content after Flux reconciled an object.
+    pub(crate) fn reconciled(&mut self, server: &ApiServer, flux: &Flux, place: &Place) {
+        let content = flux.installed.get(place);
+        let Some((content, object)) = content.zip(server.get(place)) else {
+            self.is_moved |= self.has.remove(place).is_some();
+            return;
+        };
+        let part = object["spec"].get("values").unwrap_or(&object["spec"]["path"]);
+        let is_of_spec = content.1 == digest(part);
+        if !is_of_spec && self.has.get(place).is_some_and(|(known, _)| known == content) {
+            return;
+        }
+        let spec =
+            if is_of_spec { SpecDigest::of(object["spec"].clone()).to_string() } else { String::new() };
+        let installed = (content.0.clone(), spec);
+        let cluster = text(&object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
+        let cluster = server.get(&(number("Cluster"), place.1.clone(), cluster.to_owned()));
+        if let Some(cluster) = cluster {
+            let uid = text(&cluster, "/metadata/uid").to_owned();
+            self.had.insert((place.clone(), uid, installed.clone()));
+        }
+        self.has.insert(place.clone(), (content.clone(), installed));
+        self.is_moved = true;
+    }
+
+    /// Forgets how long statuses are outdated: the operator was not running.
+    pub(crate) fn overlook(&mut self) {
+        self.outdated.values_mut().for_each(|steps| *steps = 0);
+    }
+
+    /// Checks all statuses after a step. `can_see` is whether the watches of the operator work.
+    pub(crate) fn check(&mut self, cluster: &mut Cluster, can_see: bool) {
+        let kinds = ["ClusterAddon", "Cluster"].map(number);
+        let mut news = cluster.server.log[self.checked..].iter();
+        if self.is_moved || news.any(|entry| kinds.contains(&entry.kind)) {
+            self.compare(cluster);
+        }
+        (self.checked, self.is_moved) = (cluster.server.log.len(), false);
+        let mut late = None;
+        for (problem, steps) in self.outdated.iter_mut().filter(|_| can_see) {
+            *steps += 1;
+            if *steps > STEPS_TO_SEE {
+                late = Some(problem);
+            }
+        }
+        if let Some((name, problem)) = late {
+            cluster.broke(Rule::Late, format!("{name} stays Ready for {STEPS_TO_SEE} steps, but {problem}"));
+        }
+    }
+
+    /// Checks that no status is outdated when nothing is left to do.
+    pub(crate) fn settled(&mut self, cluster: &mut Cluster) {
+        if let Some((name, problem)) = self.outdated.keys().next() {
+            cluster.broke(Rule::Late, format!("{name} stays Ready to the end, but {problem}"));
+        }
+    }
+
+    /// Compares the statuses with the clusters.
+    fn compare(&mut self, cluster: &mut Cluster) {
+        let mut outdated = BTreeMap::new();
+        let addons: Vec<Value> = cluster.server.objects(number("ClusterAddon")).cloned().collect();
+        for addon in addons.iter().filter(|addon| condition(addon, "Ready") == Some(("True", true))) {
+            let name = text(addon, "/metadata/name").to_owned();
+            if let Some(problem) = outdated_class(&cluster.server, addon) {
+                outdated.insert((name.clone(), problem), 0);
+            }
+            for named in addon["status"]["addons"].as_array().into_iter().flatten() {
+                match self.compare_one(addon, named) {
+                    Ok(None) => {}
+                    Ok(Some(problem)) => _ = outdated.insert((name.clone(), problem), 0),
+                    Err(lie) => cluster.broke(Rule::Lie, format!("{name} is Ready, but {lie}")),
+                }
+            }
+        }
+        for (problem, steps) in &mut outdated {
+            *steps = self.outdated.get(problem).copied().unwrap_or_default();
+        }
+        self.outdated = outdated;
+    }
+
+    /// Compares an addon in a status with its cluster. Returns whether the cluster has another content now; an error if it
+    /// never had the content.
+    fn compare_one(&self, addon: &Value, named: &Value) -> Result<Option<String>, String> {
+        let (kind, object) = (text(named, "/object/kind"), text(named, "/object/name"));
+        let (version, spec) = (text(named, "/expected/version"), text(named, "/expected/specDigest"));
+        if version.is_empty() || spec.is_empty() {
+            return Err(format!("the status names no content: {named}"));
+        }
+        let place = (number(kind), text(addon, "/metadata/namespace").to_owned(), object.to_owned());
+        let is_it = |(of, digest): &Installed| of.ends_with(version) && digest == spec;
+        let uid = text(addon, "/spec/clusterRef/uid");
+        let mut had = self.had.iter().filter(|(at, of, _)| *at == place && of == uid);
+        if !had.any(|(_, _, installed)| is_it(installed)) {
+            return Err(format!("the cluster never had {kind} {object} {version} with spec {spec}"));
+        }
+        let has_it = self.has.get(&place).is_some_and(|(_, installed)| is_it(installed));
+        Ok((!has_it).then(|| format!("the cluster has another content of {kind} {object}")))
+    }
+}
+
+/// The problem if a status is that of another Cluster or class.
+fn outdated_class(server: &ApiServer, addon: &Value) -> Option<String> {
+    let of = &addon["spec"]["clusterRef"];
+    let namespace = text(addon, "/metadata/namespace").to_owned();
+    let place = (number("Cluster"), namespace, of["name"].as_str().unwrap_or_default().to_owned());
+    let cluster = server.get(&place).filter(|cluster| !is_deleting(cluster));
+    let Some(cluster) = cluster.filter(|cluster| cluster["metadata"]["uid"] == of["uid"]) else {
+        return Some("its Cluster is gone".to_owned());
+    };
+    let class = text(&cluster, "/spec/topology/classRef/name");
+    let desired = text(addon, "/status/release/desired");
+    let is_paused = cluster["spec"]["paused"] == true;
+    (class != desired && !is_paused)
+        .then(|| format!("the status is about {desired}, and the class is {class}"))
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
