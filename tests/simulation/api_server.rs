@@ -66,6 +66,8 @@ pub(crate) struct ApiServer {
     objects: BTreeMap<Place, Stored>,
     version: u64,
     uids: u64,
+    /// Whether answers have no body, because only their codes are read.
+    is_silent: bool,
     /// The events of watches, in order.
     pub(crate) log: Vec<Watched>,
     /// The time for timestamps of objects, in seconds since the epoch.
@@ -157,6 +159,14 @@ impl ApiServer {
         merged.unwrap_or_else(|refusal| refusal)
     }
 
+    /// Like [`ApiServer::merge_as`], without the object in the answer. Returns its code.
+    pub(crate) fn change_as(&mut self, manager: &str, place: &Place, status: bool, change: &Value) -> u16 {
+        self.is_silent = true;
+        let answer = self.merge_as(manager, place, status, change);
+        self.is_silent = false;
+        answer.code
+    }
+
     /// Deletes an object as `kubectl delete` does.
     pub(crate) fn delete_now(&mut self, place: &Place) -> Answer {
         self.delete(place, &json!({})).unwrap_or_else(|refusal| refusal)
@@ -181,6 +191,11 @@ impl ApiServer {
     pub(crate) fn list(&self, kind: usize) -> Vec<Value> {
         let of_kind = self.objects.iter().filter(|(place, _)| place.0 == kind);
         of_kind.map(|(_, stored)| shown(stored)).collect()
+    }
+
+    /// The object at a place, without its field managers.
+    pub(crate) fn object(&self, place: &Place) -> Option<&Value> {
+        self.objects.get(place).map(|stored| &stored.object)
     }
 
     /// All objects of a kind, without their field managers.

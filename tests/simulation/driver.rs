@@ -24,6 +24,9 @@ use crate::wire::Wire;
 /// Maximum time without changes until due work that still belongs to the present: later work waits for users or for the
 /// time of day.
 const HORIZON: Millis = 60_000;
+/// Time after which the namespace controller begins to delete the objects of a namespace (its
+/// `namespaceDeletionGracePeriod`).
+const NAMESPACE_GRACE: Millis = 5_000;
 /// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 20_000;
 /// Maximum number of steps that a process still takes after it lost the Lease.
@@ -69,6 +72,8 @@ pub(crate) struct Simulation {
     changes: usize,
     /// The position of the controllers of Kubernetes in the log.
     collected: usize,
+    /// Whether the namespace controller deletes the objects of namespaces that are being deleted.
+    is_emptying: bool,
     /// The actions of users that happen at any time, in this order.
     actions: Vec<Action>,
     truth: Truth,
@@ -100,6 +105,7 @@ impl Simulation {
             clock: Arc::new(AtomicI64::new(BEGIN)),
             step: 0,
             collected: 0,
+            is_emptying: false,
             actions: Vec::new(),
             truth: Truth::default(),
             is_calm: false,
@@ -126,7 +132,7 @@ impl Simulation {
                     (changed_at, known) = (self.now, position);
                 }
                 match self.leader().operator.next_due() {
-                    _ if self.catch_up() => {}
+                    _ if self.catch_up() || self.begin_to_empty() => {}
                     Some(due) if due <= changed_at + HORIZON => self.set_now(due.max(self.now)),
                     _ => return self.truth.settled(&mut self.wire.cluster()),
                 }
@@ -275,11 +281,26 @@ impl Simulation {
             Step::Controllers => {
                 let mut cluster = self.wire.cluster();
                 let before = cluster.server.log.len();
-                if !cluster.server.collect_garbage() && !cluster.server.empty_namespaces() {
+                let is_emptying = self.is_emptying;
+                if !cluster.server.collect_garbage() && !(is_emptying && cluster.server.empty_namespaces()) {
                     self.collected = before;
                 }
             }
         }
+    }
+
+    /// Lets the namespace controller begin to delete the objects of a namespace, some seconds after its deletion. Whether it
+    /// begins now: nothing else is due before.
+    fn begin_to_empty(&mut self) -> bool {
+        let deleted = self.wire.cluster().server.terminating_since().filter(|_| !self.is_emptying);
+        let Some(deleted) = deleted else { return false };
+        let due = Millis::try_from(deleted * 1000 - BEGIN).unwrap_or_default() + NAMESPACE_GRACE;
+        if self.leader().operator.next_due().is_some_and(|next| next < due) {
+            return false;
+        }
+        self.set_now(due.max(self.now));
+        (self.is_emptying, self.collected) = (true, 0);
+        true
     }
 
     pub(crate) fn note(&self, note: String) {

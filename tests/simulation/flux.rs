@@ -1,10 +1,12 @@
 //! A stand-in for Flux, and the workload clusters that it installs into.
 //!
-//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in two steps: its beginning and its result.
+//! It writes statuses as a running Flux does (`tests/recorded`), each attempt in steps: its beginning, its result and, if
+//! an upgrade failed, its rollback.
+
+pub(crate) mod fleet;
+mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
@@ -12,11 +14,13 @@ use stackflux::release::Digest;
 use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
 use crate::repository::{COMMITS, Repository};
+use fleet::{FLEET, Fleet};
+use status::{attempted, deployed, is_ready_now, is_running, merged};
 
 const FINALIZER: &str = "finalizers.fluxcd.io";
 
 /// The content that an addon's object has installed in a cluster: the version of the chart or the commit, and the digest
-/// of its spec.
+/// of its values or its path.
 pub(crate) type Content = (String, String);
 
 /// The stand-in for Flux.
@@ -29,10 +33,14 @@ pub(crate) struct Flux {
     pub(crate) installed: BTreeMap<Place, Content>,
     /// The objects whose deletion uninstalled their content.
     pub(crate) uninstalled: BTreeSet<Place>,
-    /// The names of `HelmRelease`s that cannot be installed.
+    /// The names of `HelmRelease`s and `Kustomization`s whose content does not become ready.
     pub(crate) failing: BTreeSet<String>,
     /// The number of the commit at the head of the stack repository's branch.
     pub(crate) head: usize,
+    /// The repository that the operator commits to.
+    pub(crate) fleet: Option<Fleet>,
+    /// The commit of that repository that Flux has seen.
+    fleet_head: Option<String>,
 }
 
 impl Flux {
@@ -48,25 +56,30 @@ impl Flux {
             }
         }
         self.seen = server.log.len();
+        let fleet_head = self.fleet.as_ref().and_then(Fleet::head);
+        if fleet_head != self.fleet_head {
+            self.fleet_head = fleet_head;
+            self.pending.extend(places(server, &["GitRepository"]));
+        }
         self.pending.iter().cloned().collect()
     }
 
-    /// Moves the branch of the stack repository: Flux fetches it at its next interval.
-    pub(crate) fn publish(&mut self, server: &ApiServer) {
-        self.head += 1;
+    /// Moves the branch of the stack repository to a commit: Flux fetches it at its next interval.
+    pub(crate) fn publish(&mut self, server: &ApiServer, head: usize) {
+        self.head = head;
         self.pending.extend(places(server, &["GitRepository"]));
     }
 
-    /// Makes failed releases installable from now on.
+    /// Makes failed content ready from now on.
     pub(crate) fn mend(&mut self, server: &ApiServer) {
         self.failing.clear();
-        self.pending.extend(places(server, &["HelmRelease"]));
+        self.pending.extend(places(server, &["HelmRelease", "Kustomization"]));
     }
 
     /// Reconciles one object. Returns a note about the change, if there was one.
     pub(crate) fn look_at(&mut self, server: &mut ApiServer, place: &Place) -> Option<String> {
         self.pending.remove(place);
-        let object = server.get(place)?;
+        let object = server.object(place)?.clone();
         let kind = KINDS[place.0].name;
         let metadata = &object["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
@@ -75,14 +88,22 @@ impl Flux {
         let finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
         if !finalizers.contains(&json!(FINALIZER)) {
             let finalizers: Vec<Value> = finalizers.into_iter().chain([json!(FINALIZER)]).collect();
-            server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": finalizers}}));
+            server.change_as("flux", place, false, &json!({"metadata": {"finalizers": finalizers}}));
             return Some(format!("flux: finalizer on {kind} {}", place.2));
         }
         if object["spec"]["suspend"] == true {
             return None;
         }
+        if let Some(fleet) = self.fleet.as_mut().filter(|_| kind == "Kustomization" && place.2 == FLEET) {
+            let source = referred(server, "GitRepository", &object, "sourceRef")?;
+            let revision = source["status"]["artifact"]["revision"].as_str()?;
+            if fleet.apply(server, &object, revision.rsplit(':').next()?) {
+                self.pending.insert(place.clone());
+                return Some(format!("flux: Kustomization {FLEET} applies {revision}"));
+            }
+        }
         let mut status = match kind {
-            "GitRepository" => self.fetched(&object),
+            "GitRepository" => self.fetched(&object)?,
             "HelmChart" => packaged(server, &object)?,
             "HelmRelease" => self.installed(server, place, &object)?,
             _ => self.applied(server, place, &object)?,
@@ -91,8 +112,8 @@ impl Flux {
             status["lastHandledReconcileAt"] = asked.clone();
         }
         let before = server.log.len();
-        server.merge_as("flux", place, true, &json!({"status": status}));
-        let ready = &status["conditions"][0];
+        server.change_as("flux", place, true, &json!({"status": status}));
+        let ready = &server.object(place)?["status"]["conditions"][0];
         (server.log.len() > before)
             .then(|| format!("flux: {kind} {} is {}: {}", place.2, ready["status"], ready["reason"]))
     }
@@ -109,58 +130,84 @@ impl Flux {
             self.installed.remove(place);
             self.uninstalled.insert(place.clone());
         }
-        server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
+        server.change_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
         let how = if is_suspended { "without an uninstall" } else { "uninstalled" };
         Some(format!("flux: {} {} is gone, {how}", KINDS[place.0].name, place.2))
     }
 
-    fn fetched(&self, object: &Value) -> Value {
+    fn fetched(&self, object: &Value) -> Option<Value> {
+        if let Some(fleet) = self.fleet.as_ref().filter(|fleet| object["spec"]["url"] == fleet.url()) {
+            return fleet.fetched(object);
+        }
         let commit = object["spec"]["ref"]["commit"].as_str().unwrap_or(COMMITS[self.head].id);
         let artifact = Repository::shared().artifact(commit);
         let message = format!("stored artifact for revision '{commit}'");
-        done(object, "Succeeded", &message, &json!({"artifact": artifact}))
+        Some(status::done(object, "Succeeded", &message, &json!({"artifact": artifact})))
     }
 
-    /// Makes one attempt at a `HelmRelease`.
+    /// Makes the next step of a `HelmRelease`. Returns the changes of its status.
     fn installed(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let chart = referred(server, "HelmChart", object, "chartRef")?;
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
-        let generation = &object["metadata"]["generation"];
-        let values = digest(&object["spec"]["values"]);
-        let attempted = json!({
-            "lastAttemptedGeneration": generation,
-            "lastAttemptedRevision": version,
-            "lastAttemptedConfigDigest": values,
-        });
-        let status = &object["status"];
-        if status["lastAttemptedGeneration"] != *generation
-            || status["lastAttemptedRevision"] != version.as_str()
-        {
-            self.pending.insert(place.clone());
-            return Some(progressing(object, &attempted));
+        let wanted: Content = (version, digest(&object["spec"]["values"]));
+        let attempted = attempted(object, &wanted);
+        if deployed(object).as_ref() == Some(&wanted) && !is_running(object) {
+            // Nothing that Helm installs has changed.
+            self.installed.insert(place.clone(), wanted);
+            return Some(status::still_installed(object, &attempted));
         }
-        let release = object["spec"]["releaseName"].as_str().unwrap_or_default();
-        if self.failing.contains(&place.2) {
-            return Some(failed(object, release));
+        let is_attempted = object["status"]["lastAttemptedRevision"] == wanted.0.as_str()
+            && object["status"]["lastAttemptedConfigDigest"] == wanted.1.as_str()
+            && object["status"]["lastAttemptedGeneration"] == object["metadata"]["generation"];
+        let fails = self.failing.contains(&place.2);
+        match deployed(object) {
+            // Flux waits before it tries again.
+            _ if is_attempted && fails && status::has_failed(object) => Some(json!({})),
+            Some(before) if is_attempted && status::has_failed_upgrade(object) => {
+                self.installed.insert(place.clone(), before);
+                Some(status::rolled_back(object, &wanted))
+            }
+            _ if !is_attempted || !is_running(object) => {
+                self.pending.insert(place.clone());
+                Some(status::progressing(object, &attempted))
+            }
+            Some(_) if fails => {
+                self.installed.insert(place.clone(), (wanted.0, "failed".to_owned()));
+                Some(status::upgrade_failed(object))
+            }
+            None if fails => Some(status::install_failed(object, &wanted)),
+            _ => {
+                self.installed.insert(place.clone(), wanted.clone());
+                Some(merged(attempted, &status::installed(object, &wanted)))
+            }
         }
-        self.installed.insert(place.clone(), (version.clone(), values.clone()));
-        let snapshot = json!({
-            "action": "install", "apiVersion": "v2", "chartName": release, "chartVersion": version,
-            "configDigest": values, "digest": "sha256:0", "firstDeployed": "2026-11-20T20:42:56Z",
-            "lastDeployed": "2026-11-20T20:42:56Z", "name": release, "namespace": "kube-system",
-            "status": "deployed", "version": 1,
-        });
-        let more = json!({"history": [snapshot], "failures": null, "installFailures": null});
-        Some(done(object, "InstallSucceeded", "Helm install succeeded", &merged(attempted, &more)))
     }
 
-    /// Makes one attempt at a `Kustomization`.
+    /// Makes the next step of a `Kustomization`. Returns the changes of its status.
     fn applied(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let source = referred(server, "GitRepository", object, "sourceRef")?;
         let revision = source["status"]["artifact"]["revision"].as_str()?.to_owned();
-        self.installed.insert(place.clone(), (revision.clone(), digest(&object["spec"]["path"])));
-        let more = json!({"lastAppliedRevision": revision, "lastAttemptedRevision": revision});
-        Some(done(object, "ReconciliationSucceeded", &format!("Applied revision: {revision}"), &more))
+        let content = (revision.clone(), digest(&object["spec"]["path"]));
+        let is_attempted = object["status"]["lastAttemptedRevision"] == revision.as_str();
+        if is_ready_now(object)
+            && object["status"]["lastAppliedRevision"] == revision.as_str()
+            && self.installed.get(place) == Some(&content)
+        {
+            return Some(json!({}));
+        }
+        let fails = self.failing.contains(&place.2);
+        if is_attempted && fails && status::has_failed(object) {
+            return Some(json!({}));
+        }
+        if !is_attempted || !is_running(object) {
+            self.pending.insert(place.clone());
+            return Some(status::progressing(object, &json!({"lastAttemptedRevision": revision})));
+        }
+        if fails {
+            return Some(status::unhealthy(object));
+        }
+        self.installed.insert(place.clone(), content);
+        Some(status::applied(object, &revision))
     }
 }
 
@@ -168,23 +215,17 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
     let source = referred(server, "GitRepository", object, "sourceRef")?;
     let revision = source["status"]["artifact"]["revision"].as_str()?;
     let commit = revision.rsplit(':').next()?;
+    let packaged = Repository::shared().chart_version(commit, object["spec"]["chart"].as_str()?)?;
     let version = match object["spec"]["reconcileStrategy"].as_str()? {
-        "Revision" => format!("1.0.0+{}", &commit[..12]),
-        _ => chart_version(object["spec"]["chart"].as_str()?),
+        "Revision" => format!("{}+{}", status::semantic(packaged), &commit[..12]),
+        _ => packaged.to_owned(),
     };
     let artifact = json!({
         "url": "http://localhost/chart.tgz", "path": "chart.tgz", "digest": "sha256:0", "revision": version,
         "size": 1, "lastUpdateTime": "2026-11-20T20:42:55Z",
     });
     let more = json!({"artifact": artifact, "observedChartName": "chart", "observedSourceArtifactRevision": revision});
-    Some(done(object, "ChartPackageSucceeded", "packaged the chart", &more))
-}
-
-/// The version of a chart of the stack repository.
-fn chart_version(path: &str) -> String {
-    let stack = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack");
-    let text = fs::read_to_string(stack.join(path).join("Chart.yaml")).unwrap();
-    text.lines().find_map(|line| line.strip_prefix("version: ")).unwrap().to_owned()
+    Some(status::done(object, "ChartPackageSucceeded", "packaged the chart", &more))
 }
 
 /// The object that a reference names, if it is ready in its present generation.
@@ -192,48 +233,12 @@ fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> 
     let reference = &object["spec"][reference];
     let namespace = reference.get("namespace").unwrap_or(&object["metadata"]["namespace"]);
     let place = (number(kind), namespace.as_str()?.to_owned(), reference["name"].as_str()?.to_owned());
-    let found = server.get(&place)?;
+    let found = server.object(&place)?.clone();
     (found["status"]["observedGeneration"] == found["metadata"]["generation"]).then_some(found)
 }
 
-/// The status of a successful reconciliation.
-fn done(object: &Value, reason: &str, message: &str, more: &Value) -> Value {
-    let ready = condition(object, "Ready", "True", reason, message);
-    let status = json!({"observedGeneration": object["metadata"]["generation"], "conditions": [ready]});
-    merged(status, more)
-}
-
-fn progressing(object: &Value, more: &Value) -> Value {
-    let (reason, message) = ("Progressing", "Running 'install' action with timeout of 5m0s");
-    let ready = condition(object, "Ready", "Unknown", reason, message);
-    let reconciling = condition(object, "Reconciling", "True", reason, message);
-    merged(json!({"conditions": [ready, reconciling]}), more)
-}
-
-fn failed(object: &Value, release: &str) -> Value {
-    let message =
-        format!("Helm install failed for release kube-system/{release}: timeout waiting for: [Deployment]");
-    let ready = condition(object, "Ready", "False", "InstallFailed", &message);
-    let released = condition(object, "Released", "False", "InstallFailed", &message);
-    let reconciling = condition(object, "Reconciling", "True", "ProgressingWithRetry", "retrying after 1m0s");
-    json!({"conditions": [ready, released, reconciling], "failures": 1, "installFailures": 1})
-}
-
-fn condition(object: &Value, kind: &str, status: &str, reason: &str, message: &str) -> Value {
-    json!({
-        "type": kind, "status": status, "reason": reason, "message": message,
-        "lastTransitionTime": "2026-11-20T20:43:02Z", "observedGeneration": object["metadata"]["generation"],
-    })
-}
-
-fn merged(mut one: Value, other: &Value) -> Value {
-    for (name, value) in other.as_object().into_iter().flatten() {
-        one[name] = value.clone();
-    }
-    one
-}
-
-fn digest(value: &Value) -> String {
+/// The digest of values or of a path in a [`Content`].
+pub(crate) fn digest(value: &Value) -> String {
     Digest::of_bytes(value.to_string().as_bytes()).to_string()
 }
 
@@ -250,7 +255,7 @@ fn place(kind: usize, object: &Value) -> Place {
 fn places(server: &ApiServer, kinds: &[&str]) -> Vec<Place> {
     let of = |kind: &&str| {
         let kind = number(kind);
-        server.list(kind).iter().map(|object| place(kind, object)).collect::<Vec<_>>()
+        server.objects(kind).map(|object| place(kind, object)).collect::<Vec<_>>()
     };
     kinds.iter().flat_map(of).collect()
 }

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::api_server::kinds::KINDS;
 use crate::driver::Simulation;
+use crate::flux::number;
 use crate::seam::Guard;
 
 /// Number of seeds of all scenarios together, unless the variable `SEEDS` is set.
@@ -102,9 +103,18 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
             broken.iter().map(|Violation { rule, what }| format!("{rule:?}: {what}")).collect();
         assert!(broken.is_empty(), "{}\n{}", report(), broken.join("\n"));
         let first = first.get_or_insert_with(|| end.clone());
-        let (end, first) = (end.join("\n"), first.join("\n"));
-        assert!(end == first, "{}\n\nit ends as\n{end}\ninstead of\n{first}", report());
+        assert!(end == *first, "{}\n\n{}", report(), difference(&end, first));
     }
+}
+
+/// The objects in which two ends differ.
+fn difference(end: &[String], first: &[String]) -> String {
+    let only = |these: &[String], those: &[String]| {
+        let lines: Vec<&str> =
+            these.iter().filter(|line| !those.contains(line)).map(String::as_str).collect();
+        lines.join("\n")
+    };
+    format!("it ends with\n{}\ninstead of\n{}", only(end, first), only(first, end))
 }
 
 /// Lets a simulation settle.
@@ -137,6 +147,9 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, b
 fn end(simulation: &Simulation) -> Vec<String> {
     let cluster = simulation.wire.cluster();
     let objects = (0..KINDS.len()).flat_map(|kind| cluster.server.list(kind));
+    let stacks = cluster.server.list(number("ClusterStack"));
+    let url = |stack: &Value| stack.pointer("/spec/delivery/git/url")?.as_str().map(str::to_owned);
+    let url = stacks.iter().find_map(url).unwrap_or_else(|| "-".to_owned());
     let line = |object: Value| {
         let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
         let conditions: Vec<String> = conditions
@@ -144,7 +157,9 @@ fn end(simulation: &Simulation) -> Vec<String> {
             .collect();
         let (kind, name, spec) = (&object["kind"], &object["metadata"]["name"], &object["spec"]);
         let spec = if *kind == "ClusterAddon" { &Value::Null } else { spec };
-        format!("{kind} {name} {spec} {}", conditions.join(" ")).replace(&simulation.namespace, "team")
+        format!("{kind} {name} {spec} {}", conditions.join(" "))
+            .replace(&simulation.namespace, "team")
+            .replace(&url, "fleet")
     };
     objects.map(line).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use flate2::Compression;
@@ -17,28 +17,49 @@ use stackflux::release::Digest;
 use stackflux::runtime::cache::Key;
 use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
 
+/// The first release of the example.
+pub(crate) const V1: &str = "docker-demo-1-34-v1";
+/// The second one: its chart `monitoring` differs.
+pub(crate) const V2: &str = "docker-demo-1-34-v2";
+/// The second release without the addon `monitoring`.
+pub(crate) const WITHOUT_MONITORING: &str = "docker-demo-1-34-v3";
+/// The second release with `monitoring` as plain manifests.
+pub(crate) const MONITORING_AS_MANIFESTS: &str = "docker-demo-1-34-v4";
+/// A release with an invalid file.
+pub(crate) const BROKEN: &str = "docker-demo-1-34-v5";
+
 /// A commit of the stack repository, with the releases that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Commit {
     /// The hash of the commit.
     pub(crate) id: &'static str,
     releases: &'static [&'static str],
+    /// The release whose content differs from that in earlier commits.
+    mutated: Option<&'static str>,
 }
 
-pub(crate) const V1: &str = "docker-demo-1-34-v1";
-pub(crate) const V2: &str = "docker-demo-1-34-v2";
-
-/// The first commit has one release, the second one more.
-pub(crate) const COMMITS: [Commit; 2] = [
-    Commit { id: "1111111111111111111111111111111111111111", releases: &[V1] },
-    Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2] },
+/// The commits in order.
+pub(crate) const COMMITS: [Commit; 4] = [
+    Commit { id: "1111111111111111111111111111111111111111", releases: &[V1], mutated: None },
+    Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2], mutated: None },
+    Commit {
+        id: "3333333333333333333333333333333333333333",
+        releases: &[V1, V2, WITHOUT_MONITORING, MONITORING_AS_MANIFESTS],
+        mutated: None,
+    },
+    Commit { id: "4444444444444444444444444444444444444444", releases: &[V1, V2, BROKEN], mutated: Some(V2) },
 ];
+
+/// The files of a commit, by their paths in the repository.
+type Files = BTreeMap<String, Vec<u8>>;
 
 /// The releases of the artifacts, read once for all simulations of the process.
 pub(crate) struct Repository {
     /// The releases in memory: nothing is fetched while a simulation runs.
     pub(crate) release_cache: ReleaseCache,
     artifacts: BTreeMap<&'static str, Value>,
+    /// The versions of charts, by commit and path.
+    charts: BTreeMap<(&'static str, String), String>,
 }
 
 impl Repository {
@@ -52,11 +73,27 @@ impl Repository {
         self.artifacts[commit].clone()
     }
 
+    /// The version of the chart in a directory of a commit.
+    pub(crate) fn chart_version(&self, commit: &str, path: &str) -> Option<&str> {
+        let path = path.trim_start_matches("./").to_owned();
+        let commit = COMMITS.iter().find(|known| known.id == commit)?;
+        self.charts.get(&(commit.id, path)).map(String::as_str)
+    }
+
     fn read() -> Self {
-        let files: BTreeMap<&str, Vec<u8>> =
-            COMMITS.iter().map(|commit| (commit.id, archive(commit))).collect();
-        let address = serve(files.clone());
-        let artifacts = files.iter().map(|(commit, file)| {
+        let (mut archives, mut charts) = (BTreeMap::new(), BTreeMap::new());
+        for commit in &COMMITS {
+            let files = files(commit);
+            archives.insert(commit.id, archive(&files));
+            for (path, content) in &files {
+                let Some(directory) = path.strip_suffix("/Chart.yaml") else { continue };
+                let text = String::from_utf8(content.clone()).unwrap();
+                let version = text.lines().find_map(|line| line.strip_prefix("version: ")).unwrap();
+                charts.insert((commit.id, directory.to_owned()), version.to_owned());
+            }
+        }
+        let address = serve(archives.clone());
+        let artifacts = archives.iter().map(|(commit, file)| {
             let artifact = json!({
                 "url": format!("http://{address}/{commit}"),
                 "path": commit,
@@ -77,34 +114,92 @@ impl Repository {
                 let repository = Key::new("warm", "up");
                 let key = CatalogKey { repository, path: "releases".to_owned(), line: line.clone() };
                 let read = release_cache.catalog(&key, &ArtifactRef::new(&found).unwrap()).await.unwrap();
-                assert!(read.releases.values().all(Result::is_ok), "{read:?}");
+                let broken: ReleaseName = BROKEN.parse().unwrap();
+                assert!(
+                    read.releases.iter().all(|(name, found)| found.is_err() == (*name == broken)),
+                    "{read:?}"
+                );
             }
         });
-        Self { release_cache, artifacts }
+        Self { release_cache, artifacts, charts }
     }
 }
 
-/// The archive of a commit.
-fn archive(commit: &Commit) -> Vec<u8> {
-    let releases = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack/releases");
-    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for release in commit.releases {
-        let mut files = Vec::new();
-        collect(&releases.join(release), &mut files);
-        files.sort();
-        for file in files {
-            let content = fs::read(&file).unwrap();
-            let mut header = tar::Header::new_gnu();
-            header.set_size(content.len() as u64);
-            header.set_mode(0o644);
-            let path = file.strip_prefix(releases.parent().unwrap()).unwrap();
-            archive.append_data(&mut header, path, content.as_slice()).unwrap();
+/// The files of a commit.
+fn files(commit: &Commit) -> Files {
+    let mut files: Files = commit.releases.iter().flat_map(|name| release(name)).collect();
+    if let Some(mutated) = commit.mutated {
+        edit(&mut files, &format!("releases/{mutated}/metadata.yaml"), "versions:", "# changed\nversions:");
+    }
+    files
+}
+
+/// The files of a release. Releases that are not in the example are derived from one that is.
+fn release(name: &str) -> Files {
+    let path = |below: &str| format!("releases/{name}/{below}");
+    let monitoring = path("cluster-addon/monitoring/");
+    match name {
+        WITHOUT_MONITORING => {
+            let mut files = derived(V2, name);
+            files.retain(|path, _| !path.starts_with(&monitoring));
+            let entry = "    - name: monitoring\n      action: apply\n";
+            edit(&mut files, &path("clusteraddon.yaml"), entry, "");
+            files
         }
+        MONITORING_AS_MANIFESTS => {
+            let mut files = derived(V2, name);
+            files.retain(|path, _| !path.starts_with(&monitoring));
+            let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n";
+            files.insert(format!("{monitoring}configmap.yaml"), manifest.into());
+            files
+        }
+        BROKEN => {
+            let mut files = derived(V1, name);
+            edit(&mut files, &path("clusteraddon.yaml"), "action: apply", "action: aply");
+            files
+        }
+        _ => example(name),
     }
-    archive.into_inner().unwrap().finish().unwrap()
 }
 
-fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) {
+/// A release of the example under another name.
+fn derived(from: &str, to: &str) -> Files {
+    let rename = |(path, content): (String, Vec<u8>)| (path.replace(from, to), content);
+    let mut files: Files = example(from).into_iter().map(rename).collect();
+    let version = |release: &str| release.rsplit('-').next().unwrap().to_owned();
+    let (old, new) = (version(from), version(to));
+    let path = |below: &str| format!("releases/{to}/{below}");
+    edit(&mut files, &path("metadata.yaml"), &format!(": {old}\n"), &format!(": {new}\n"));
+    edit(
+        &mut files,
+        &path("cluster-class/Chart.yaml"),
+        &format!("version: {old}"),
+        &format!("version: {new}"),
+    );
+    edit(&mut files, &path("node-images/image.yaml"), from, to);
+    files
+}
+
+/// Replaces text in a file.
+fn edit(files: &mut Files, path: &str, old: &str, new: &str) {
+    let text = String::from_utf8(files[path].clone()).unwrap();
+    assert!(text.contains(old), "{path} has no {old:?}");
+    files.insert(path.to_owned(), text.replace(old, new).into());
+}
+
+/// The files of a release of the example.
+fn example(name: &str) -> Files {
+    let stack = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack");
+    let mut paths = Vec::new();
+    collect(&stack.join("releases").join(name), &mut paths);
+    let file = |path: &PathBuf| {
+        let below = path.strip_prefix(&stack).unwrap().to_str().unwrap().to_owned();
+        (below, fs::read(path).unwrap())
+    };
+    paths.iter().map(file).collect()
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -113,6 +208,18 @@ fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) {
             files.push(path);
         }
     }
+}
+
+/// The archive of a commit.
+fn archive(files: &Files) -> Vec<u8> {
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, content.as_slice()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
 }
 
 /// Serves these files as long as the process lives. Returns the address.

@@ -37,7 +37,7 @@ impl Truth {
     /// Records the content after Flux reconciled an object.
     pub(crate) fn reconciled(&mut self, server: &ApiServer, flux: &Flux, place: &Place) {
         let content = flux.installed.get(place);
-        let Some((content, object)) = content.zip(server.get(place)) else {
+        let Some((content, object)) = content.zip(server.object(place)) else {
             self.is_moved |= self.has.remove(place).is_some();
             return;
         };
@@ -49,10 +49,10 @@ impl Truth {
         let spec =
             if is_of_spec { SpecDigest::of(object["spec"].clone()).to_string() } else { String::new() };
         let installed = (content.0.clone(), spec);
-        let cluster = text(&object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
-        let cluster = server.get(&(number("Cluster"), place.1.clone(), cluster.to_owned()));
+        let cluster = text(object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
+        let cluster = server.object(&(number("Cluster"), place.1.clone(), cluster.to_owned()));
         if let Some(cluster) = cluster {
-            let uid = text(&cluster, "/metadata/uid").to_owned();
+            let uid = text(cluster, "/metadata/uid").to_owned();
             self.had.insert((place.clone(), uid, installed.clone()));
         }
         self.has.insert(place.clone(), (content.clone(), installed));
@@ -139,11 +139,11 @@ fn outdated_class(server: &ApiServer, addon: &Value) -> Option<String> {
     let of = &addon["spec"]["clusterRef"];
     let namespace = text(addon, "/metadata/namespace").to_owned();
     let place = (number("Cluster"), namespace, of["name"].as_str().unwrap_or_default().to_owned());
-    let cluster = server.get(&place).filter(|cluster| !is_deleting(cluster));
+    let cluster = server.object(&place).filter(|cluster| !is_deleting(cluster));
     let Some(cluster) = cluster.filter(|cluster| cluster["metadata"]["uid"] == of["uid"]) else {
         return Some("its Cluster is gone".to_owned());
     };
-    let class = text(&cluster, "/spec/topology/classRef/name");
+    let class = text(cluster, "/spec/topology/classRef/name");
     let desired = text(addon, "/status/release/desired");
     let is_paused = cluster["spec"]["paused"] == true;
     (class != desired && !is_paused)

@@ -1,5 +1,6 @@
 //! The work of Kubernetes' own controllers, one step at a time.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::kinds::{KINDS, NAMESPACE};
@@ -35,6 +36,12 @@ impl ApiServer {
 
     fn is_there(&self, owner: &Value) -> bool {
         self.objects.values().any(|stored| stored.object["metadata"]["uid"] == owner["uid"])
+    }
+
+    /// The time of the first deletion of a namespace that is still there, in seconds since the epoch.
+    pub(crate) fn terminating_since(&self) -> Option<i64> {
+        let times = self.objects(NAMESPACE).filter_map(|found| found["metadata"]["deletionTimestamp"].as_str());
+        times.filter_map(|time| Some(time.parse::<Timestamp>().ok()?.as_second())).min()
     }
 
     /// Deletes one object of a namespace that is being deleted, or a namespace that is empty. Whether there was anything to do.

@@ -4,6 +4,7 @@
 //! other lists are atomic, as in our and in Flux's definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
@@ -11,14 +12,58 @@ use serde_json::{Map, Value, json};
 type Field = Vec<String>;
 
 /// A field manager of an object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Manager {
     pub(super) name: String,
     applies: bool,
     of_status: bool,
     api_version: String,
     time: String,
-    fields: BTreeSet<Field>,
+    fields: Fields,
+}
+
+/// The fields of a manager, which most writes leave as they are.
+#[derive(Clone, Debug)]
+struct Fields {
+    set: Arc<BTreeSet<Field>>,
+    /// The fields as in `managedFields`, once they were read.
+    tree: Arc<OnceLock<Value>>,
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.set, &other.set) || self.set == other.set
+    }
+}
+
+impl From<BTreeSet<Field>> for Fields {
+    fn from(set: BTreeSet<Field>) -> Self {
+        Self { set: Arc::new(set), tree: Arc::default() }
+    }
+}
+
+impl Fields {
+    fn retain(&mut self, keeps: impl Fn(&Field) -> bool) {
+        if !self.set.iter().all(&keeps) {
+            *self = self.set.iter().filter(|field| keeps(field)).cloned().collect::<BTreeSet<_>>().into();
+        }
+    }
+
+    fn tree(&self) -> &Value {
+        self.tree.get_or_init(|| {
+            let mut tree = Value::Object(Map::new());
+            for field in &*self.set {
+                let mut at = &mut tree;
+                for part in field {
+                    at = &mut at[part.as_str()];
+                    if at.is_null() {
+                        *at = Value::Object(Map::new());
+                    }
+                }
+            }
+            tree
+        })
+    }
 }
 
 /// The writer, and the time of the write.
@@ -44,8 +89,13 @@ const SYSTEM: [&str; 9] = [
 
 /// The fields of an object with their values.
 pub(super) fn fields(object: &Value) -> BTreeMap<Field, &Value> {
+    fields_in(object, |_| true)
+}
+
+/// The fields in those parts of an object (`spec`, `status`) whose names are wanted.
+fn fields_in(object: &Value, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<Field, &Value> {
     let mut found = BTreeMap::new();
-    for (name, value) in object.as_object().into_iter().flatten() {
+    for (name, value) in object.as_object().into_iter().flatten().filter(|(name, _)| is_wanted(name)) {
         let field = vec![format!("f:{name}")];
         match name.as_str() {
             "apiVersion" | "kind" => {}
@@ -103,19 +153,18 @@ fn owner_part(owner: &Value) -> String {
 /// Merges an applied object into the present one. Fields that this manager alone applied before and no longer applies
 /// are removed.
 pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &Value, writer: &Writer<'_>) {
-    let new: BTreeMap<Field, Value> =
-        fields(applied).into_iter().map(|(field, value)| (field, value.clone())).collect();
+    let new = fields(applied);
     let is_writer = |manager: &Manager| manager.applies && manager.name == writer.name;
     let old = managers.iter().find(|manager| is_writer(manager)).map(|manager| manager.fields.clone());
-    for field in old.into_iter().flatten().filter(|field| !has(&new, field)) {
+    for field in old.iter().flat_map(|old| old.set.iter()).filter(|field| !has(&new, field)) {
         // A manager that set the field without applying it does not keep it.
         let mut others = managers.iter().filter(|manager| manager.applies && !is_writer(manager));
-        if !others.any(|manager| manager.fields.contains(&field)) {
-            take_out(object, &field);
+        if !others.any(|manager| manager.fields.set.contains(field)) {
+            take_out(object, field);
         }
     }
-    let before: BTreeMap<Field, Value> =
-        fields(object).into_iter().map(|(field, value)| (field, value.clone())).collect();
+    let old = object.clone();
+    let before = fields(&old);
     merge(object, applied, &mut Vec::new());
     let changed = |field: &Field| new.get(field).is_some_and(|value| before.get(field) != Some(value));
     let left: BTreeSet<Field> = fields(object).into_keys().collect();
@@ -126,23 +175,28 @@ pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &V
 }
 
 /// Whether a field, or one below it, is among these.
-fn has(fields: &BTreeMap<Field, Value>, field: &Field) -> bool {
+fn has(fields: &BTreeMap<Field, &Value>, field: &Field) -> bool {
     fields.range(field.clone()..).next().is_some_and(|(found, _)| found.starts_with(field))
 }
 
 /// Notes the changes of a write other than an apply.
 pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>, writer: &Writer<'_>) {
-    let (old, new) = (fields(before), fields(after));
+    let is_other = |name: &str| before.get(name) != after.get(name);
+    let (old, new) = (fields_in(before, is_other), fields_in(after, is_other));
     let changed = |field: &Field| old.get(field) != new.get(field);
-    for manager in &mut *managers {
-        manager.fields.retain(|field| new.contains_key(field) && !changed(field));
-    }
+    let keeps = |field: &Field| !old.contains_key(field) || (new.contains_key(field) && !changed(field));
+    managers.iter_mut().for_each(|manager| manager.fields.retain(keeps));
+    managers.retain(|manager| !manager.fields.set.is_empty());
     let of_writer = |manager: &&Manager| {
         !manager.applies && (manager.name.as_str(), manager.of_status) == (writer.name, writer.of_status)
     };
-    let mut own: BTreeSet<Field> =
-        managers.iter().find(of_writer).map(|manager| manager.fields.clone()).unwrap_or_default();
-    own.extend(new.keys().filter(|field| changed(field)).cloned());
+    let known = managers.iter().find(of_writer).map(|manager| &manager.fields.set);
+    let is_known = |field: &Field| known.is_some_and(|known| known.contains(field));
+    let mut added = new.keys().filter(|field| changed(field) && !is_known(field)).cloned().peekable();
+    if known.is_some() && added.peek().is_none() {
+        return;
+    }
+    let own = known.into_iter().flat_map(|known| known.iter().cloned()).chain(added).collect();
     note(managers, writer, false, own);
 }
 
@@ -153,9 +207,9 @@ fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields:
             == (writer.name, applies, writer.of_status)
     };
     match managers.iter_mut().find(|manager| is_writer(manager)) {
-        Some(manager) if manager.fields == fields => {}
+        Some(manager) if *manager.fields.set == fields => {}
         Some(manager) => {
-            manager.fields = fields;
+            manager.fields = fields.into();
             manager.time.clone_from(&writer.time);
         }
         None => managers.push(Manager {
@@ -164,10 +218,10 @@ fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields:
             of_status: writer.of_status,
             api_version: writer.api_version.clone(),
             time: writer.time.clone(),
-            fields,
+            fields: fields.into(),
         }),
     }
-    managers.retain(|manager| !manager.fields.is_empty());
+    managers.retain(|manager| !manager.fields.set.is_empty());
 }
 
 /// Removes a field from an object, and its parents that become empty.
@@ -219,23 +273,13 @@ fn merge(object: &mut Value, applied: &Value, field: &mut Field) {
 impl Manager {
     /// The manager as an entry of `managedFields`.
     pub(super) fn shown(&self) -> Value {
-        let mut tree = Value::Object(Map::new());
-        for field in &self.fields {
-            let mut at = &mut tree;
-            for part in field {
-                at = &mut at[part.as_str()];
-                if at.is_null() {
-                    *at = Value::Object(Map::new());
-                }
-            }
-        }
         let mut entry = json!({
             "manager": self.name,
             "operation": if self.applies { "Apply" } else { "Update" },
             "apiVersion": self.api_version,
             "time": self.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": tree,
+            "fieldsV1": self.fields.tree(),
         });
         if self.of_status {
             entry["subresource"] = json!("status");
@@ -245,7 +289,8 @@ impl Manager {
 
     /// Whether two managers differ in more than their times.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let time = String::new();
-        Self { time: time.clone(), ..self.clone() } == Self { time, ..other.clone() }
+        let parts = |manager: &Self| (manager.applies, manager.of_status);
+        (&self.name, &self.api_version, parts(self), &self.fields)
+            == (&other.name, &other.api_version, parts(other), &other.fields)
     }
 }

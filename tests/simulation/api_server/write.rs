@@ -58,6 +58,9 @@ impl ApiServer {
         }
         complete(place, &mut object);
         check_finalizers(place, &found.object, &object)?;
+        if object == found.object {
+            return Ok(Answer { code: 200, body: self.body(found) });
+        }
         let mut managers = found.managers.clone();
         fields::update(&found.object, &object, &mut managers, &writer);
         let body = self.store(place, Stored { object, managers });
@@ -107,7 +110,7 @@ impl ApiServer {
         complete(place, &mut new.object);
         if let Some(old) = self.objects.get(place) {
             if new.object == old.object && are_same(&new.managers, &old.managers) {
-                return shown(old);
+                return self.body(old);
             }
             if KINDS[place.0].is_custom() && content(&new.object) != content(&old.object) {
                 let generation = old.object["metadata"]["generation"].as_i64().unwrap_or_default();
@@ -125,10 +128,16 @@ impl ApiServer {
         }
         self.version += 1;
         metadata["resourceVersion"] = json!(self.version.to_string());
-        let body = shown(&new);
+        let object = shown(&new);
+        let body = if self.is_silent { Value::Null } else { object.clone() };
         self.objects.insert(place.clone(), new);
-        self.log.push(Watched { kind: place.0, is_deleted: false, object: body.clone() });
+        self.log.push(Watched { kind: place.0, is_deleted: false, object });
         body
+    }
+
+    /// An object as it is sent, unless no answer is read.
+    fn body(&self, stored: &Stored) -> Value {
+        if self.is_silent { Value::Null } else { shown(stored) }
     }
 
     /// Removes an object.

@@ -1,0 +1,169 @@
+//! Deletions: of a `ClusterStack`, with and without `Orphan`, of Clusters, `ClusterAddon`s and the namespace. Nothing is
+//! uninstalled from a cluster.
+
+use serde_json::{Value, json};
+
+use super::fixture::{ADDON, OBJECTS, STACK};
+use crate::driver::Simulation;
+use crate::properties::{run, settle};
+use crate::repository::V1;
+
+/// Fails unless nothing of the Cluster's addons is left in the management cluster, and all of it in the cluster itself.
+#[track_caller]
+fn expect_gone(simulation: &Simulation) {
+    assert!(!simulation.has("ClusterAddon", ADDON));
+    assert!(
+        OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)),
+        "{:?}",
+        simulation.names("HelmRelease")
+    );
+    assert!(
+        simulation.uninstalled().iter().all(|name| !name.starts_with("one.")),
+        "{:?}",
+        simulation.uninstalled()
+    );
+}
+
+fn orphan() -> Value {
+    json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}})
+}
+
+#[test]
+fn deleted_stack_is_kept_while_clusters_use_it() {
+    run("in-use", |simulation| {
+        simulation.deliver();
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        simulation.expect("ClusterStack", STACK, "Ready", "False InUse");
+        simulation.expect_ready_at("one", V1);
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        expect_gone(simulation);
+        let ours = ["ClusterStack", "ClusterStackRelease", "HelmRelease", "HelmChart", "GitRepository"];
+        assert!(ours.iter().all(|kind| simulation.names(kind).is_empty()));
+        assert_eq!(simulation.uninstalled(), [V1, &format!("{V1}-node-images")]);
+    });
+}
+
+#[test]
+fn orphaned_stack_leaves_everything_suspended_and_installed() {
+    run("orphan", |simulation| {
+        simulation.deliver();
+        simulation.merge("ClusterStack", STACK, &orphan());
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        for kind in ["ClusterStack", "ClusterStackRelease", "ClusterAddon"] {
+            assert_eq!(simulation.names(kind), [] as [String; 0]);
+        }
+        for (kind, name) in OBJECTS.iter().chain(&[("HelmRelease", V1)]) {
+            assert_eq!(simulation.field(kind, name, "/spec/suspend"), true, "{name}");
+            let owners = simulation.field(kind, name, "/metadata/ownerReferences").to_string();
+            assert!(!owners.contains("Cluster"), "{name}: {owners}");
+        }
+        assert!(simulation.uninstalled().is_empty());
+
+        // The same ClusterStack takes over everything again, and nothing is installed again.
+        simulation.offer(&["v1"], &json!({}));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") != true));
+        assert_eq!(simulation.revisions(), [1, 1, 1]);
+    });
+}
+
+#[test]
+fn stack_orphaned_while_it_is_kept_is_deleted() {
+    run("orphan-late", |simulation| {
+        simulation.deliver();
+        simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));
+        simulation.at_any_time(|simulation| simulation.merge("ClusterStack", STACK, &orphan()));
+        settle(simulation);
+        assert!(!simulation.has("ClusterStack", STACK) && !simulation.has("ClusterAddon", ADDON));
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") == true));
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn deleted_cluster_keeps_its_addons() {
+    run("cluster", |simulation| {
+        simulation.deliver();
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        expect_gone(simulation);
+        simulation.expect("ClusterStack", STACK, "Ready", "True Usable");
+    });
+}
+
+#[test]
+fn cluster_deleted_slowly_reports_it() {
+    run("slowly", |simulation| {
+        simulation.deliver();
+        simulation.merge("Cluster", "one", &json!({"metadata": {"finalizers": ["example.org/slow"]}}));
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)));
+        assert!(simulation.uninstalled().is_empty());
+        if simulation.has("ClusterAddon", ADDON) {
+            simulation.expect("ClusterAddon", ADDON, "Ready", "False Deleting");
+        }
+        simulation.merge("Cluster", "one", &json!({"metadata": {"finalizers": []}}));
+        settle(simulation);
+        expect_gone(simulation);
+    });
+}
+
+#[test]
+fn recreated_cluster_gets_addons_of_its_own() {
+    run("recreated", |simulation| {
+        simulation.deliver();
+        let before = simulation.field("ClusterAddon", ADDON, "/metadata/uid");
+        simulation.at_any_time(|simulation| {
+            simulation.delete("Cluster", "one");
+            simulation.create_cluster("one", V1);
+        });
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_ne!(simulation.field("ClusterAddon", ADDON, "/metadata/uid"), before);
+        let cluster = simulation.field("Cluster", "one", "/metadata/uid");
+        assert_eq!(simulation.field("ClusterAddon", ADDON, "/metadata/ownerReferences/0/uid"), cluster);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn deleted_cluster_addon_hands_over_its_objects() {
+    run("handed", |simulation| {
+        simulation.deliver();
+        let before = simulation.generations();
+        let old = simulation.field("ClusterAddon", ADDON, "/metadata/uid");
+        simulation.at_any_time(|simulation| simulation.delete("ClusterAddon", ADDON));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_ne!(simulation.field("ClusterAddon", ADDON, "/metadata/uid"), old);
+        assert_eq!(simulation.generations(), before, "the same objects");
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn cluster_deleted_with_its_addon_keeps_its_addons() {
+    run("both", |simulation| {
+        simulation.deliver();
+        simulation.at_any_time(|simulation| simulation.delete("ClusterAddon", ADDON));
+        simulation.at_any_time(|simulation| simulation.delete("Cluster", "one"));
+        settle(simulation);
+        expect_gone(simulation);
+    });
+}
+
+#[test]
+fn deleted_namespace_keeps_what_is_installed_in_clusters() {
+    run("namespace", |simulation| {
+        simulation.deliver();
+        simulation.delete_namespace();
+        settle(simulation);
+        expect_gone(simulation);
+        assert!(simulation.names("Namespace").is_empty(), "{:?}", simulation.names("Namespace"));
+    });
+}

@@ -1,0 +1,130 @@
+//! Changes by others: edits of generated objects, suspensions, lost labels and owners, and objects of others.
+
+use serde_json::{Value, json};
+
+use super::fixture::{ADDON, OBJECTS};
+use crate::properties::{run, settle};
+use crate::repository::{V1, V2};
+
+fn suspend(is_suspended: bool) -> Value {
+    json!({"spec": {"suspend": is_suspended}})
+}
+
+#[test]
+fn edited_object_is_restored() {
+    run("edited", |simulation| {
+        simulation.deliver();
+        let spec = |name: &str| simulation.field("HelmRelease", name, "/spec");
+        let before = [spec("one.ccm"), spec("one.cni")];
+        let hole = json!({"spec": {"values": {"hole": {"in": "the wall"}}}});
+        simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.ccm", &hole));
+        let interval = json!({"spec": {"interval": "1s", "timeout": "2s"}});
+        simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.cni", &interval));
+        settle(simulation);
+        let spec = |name: &str| simulation.field("HelmRelease", name, "/spec");
+        assert_eq!([spec("one.ccm"), spec("one.cni")], before);
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
+#[test]
+fn deleted_object_is_made_again() {
+    run("removed", |simulation| {
+        simulation.deliver();
+        simulation.at_any_time(|simulation| simulation.delete("HelmRelease", "one.ccm"));
+        simulation.at_any_time(|simulation| simulation.delete("Kustomization", "one.policies"));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.uninstalled(), ["one.ccm", "one.policies"], "a person did that");
+    });
+}
+
+#[test]
+fn object_without_owner_is_deleted_with_its_cluster() {
+    run("owner", |simulation| {
+        simulation.deliver();
+        for owners in [json!([]), json!(null)] {
+            let change = json!({"metadata": {"ownerReferences": owners}});
+            simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.cni", &change));
+        }
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(!simulation.has("ClusterAddon", ADDON));
+        assert!(OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)));
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn suspension_by_a_person_is_respected_and_shown() {
+    run("person", |simulation| {
+        simulation.deliver();
+        simulation.merge("HelmRelease", "one.ccm", &suspend(true));
+        settle(simulation);
+        simulation.expect("ClusterAddon", ADDON, "Ready", "Unknown Suspended");
+        // New values are written nevertheless: they wait there until the object is resumed.
+        let moved = json!({"spec": {"controlPlaneEndpoint": {"host": "moved.example.org"}}});
+        simulation.merge("Cluster", "one", &moved);
+        settle(simulation);
+        let endpoint = simulation.field("HelmRelease", "one.ccm", "/spec/values/cluster/endpoint");
+        assert_eq!(endpoint, "https://moved.example.org:6443");
+        assert_eq!(simulation.field("HelmRelease", "one.ccm", "/spec/suspend"), true);
+        assert_eq!(simulation.revisions(), [1, 1, 1]);
+        simulation.merge("HelmRelease", "one.ccm", &suspend(false));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.revisions(), [2, 1, 1]);
+    });
+}
+
+#[test]
+fn suspension_by_settings_keeps_that_of_a_person() {
+    run("by-settings", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.merge("HelmRelease", "one.monitoring", &suspend(true));
+        let settings = |is_suspended: bool| {
+            let one = json!({"suspend": is_suspended});
+            json!({"flux": {"addons": {"cni": one, "monitoring": one, "policies": one}}})
+        };
+        simulation.offer(&["v1", "v2"], &settings(true));
+        settle(simulation);
+        let suspended = |simulation: &crate::driver::Simulation| {
+            OBJECTS.map(|(kind, name)| simulation.field(kind, name, "/spec/suspend") == true)
+        };
+        assert_eq!(suspended(simulation), [false, true, true, true]);
+        simulation.upgrade("one", V2);
+        simulation.offer(&["v1", "v2"], &settings(false));
+        settle(simulation);
+        assert_eq!(suspended(simulation), [false, false, true, false], "only the person resumes it");
+        simulation.merge("HelmRelease", "one.monitoring", &suspend(false));
+        settle(simulation);
+        simulation.expect_ready_at("one", V2);
+    });
+}
+
+/// A person's own `HelmRelease` for the same cluster, and one with our labels that no `ClusterAddon` owns.
+#[test]
+fn objects_of_others_are_never_written() {
+    run("others", |simulation| {
+        simulation.deliver_first_of_two();
+        let spec = json!({"interval": "1h", "chartRef": {"kind": "OCIRepository", "name": "theirs"}});
+        for (name, managed_by) in [("one.theirs", "Helm"), ("one.extra", "kustomize")] {
+            let labels = json!({
+                "cluster.x-k8s.io/cluster-name": "one", "clusterstack.x-k8s.io/addon": "theirs",
+                "app.kubernetes.io/managed-by": managed_by,
+            });
+            simulation.apply_foreign(&json!({
+                "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "spec": spec,
+                "metadata": {"name": name, "namespace": simulation.namespace, "labels": labels},
+            }));
+        }
+        simulation.upgrade("one", V2);
+        settle(simulation);
+        simulation.expect_ready_at("one", V2);
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(simulation.has("HelmRelease", "one.theirs") && simulation.has("HelmRelease", "one.extra"));
+    });
+}

@@ -1,0 +1,112 @@
+//! Delivery through Git: the operator commits to a local repository, and Flux applies the commits.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
+use crate::driver::Simulation;
+use crate::flux::fleet::{FLEET, Fleet, PATH};
+use crate::properties::{run, settle};
+use crate::repository::{V1, V2, WITHOUT_MONITORING};
+
+/// The delay before the operator looks again at a change that is held.
+const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
+
+/// Offers these versions through a repository that Flux follows, and creates a Cluster.
+fn deliver(simulation: &mut Simulation, versions: &[&str], class: &str) {
+    let fleet = Fleet::new(&simulation.namespace);
+    let metadata = json!({"name": FLEET, "namespace": simulation.namespace});
+    let follow = json!({"url": fleet.url(), "ref": {"branch": "main"}, "interval": "1m"});
+    let apply = json!({
+        "sourceRef": {"kind": "GitRepository", "name": FLEET}, "path": PATH, "prune": true, "interval": "10m",
+    });
+    let delivery =
+        json!({"delivery": {"mode": "Git", "git": {"url": fleet.url(), "path": PATH, "branch": "main"}}});
+    simulation.flux.fleet = Some(fleet);
+    for (group, kind, spec) in [
+        ("source.toolkit.fluxcd.io", "GitRepository", follow),
+        ("kustomize.toolkit.fluxcd.io", "Kustomization", apply),
+    ] {
+        let version = format!("{group}/v1");
+        simulation.apply(&json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}));
+    }
+    simulation.offer(versions, &delivery);
+    simulation.create_cluster("one", class);
+    settle(simulation);
+    simulation.expect_ready_at("one", class);
+}
+
+fn fleet(simulation: &Simulation) -> &Fleet {
+    simulation.flux.fleet.as_ref().unwrap()
+}
+
+/// The file of an object of the Cluster's addons.
+fn file(simulation: &Simulation, object: &str) -> String {
+    format!("clusters/{}/one/helmrelease-{object}.yaml", simulation.namespace)
+}
+
+fn endpoint(host: &str) -> Value {
+    json!({"spec": {"controlPlaneEndpoint": {"host": host}}})
+}
+
+#[test]
+fn committed_objects_are_applied_by_flux() {
+    run("git", |simulation| {
+        simulation.publish(1);
+        deliver(simulation, &["v1", "v2"], V1);
+        simulation.expect("ClusterStack", STACK, "Delivered", "True Delivered");
+        simulation.expect("ClusterStack", STACK, "Ready", "True Usable");
+        let applier = "/metadata/labels/kustomize.toolkit.fluxcd.io~1name";
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, applier) == FLEET));
+        simulation.upgrade("one", V2);
+        settle(simulation);
+        simulation.expect_ready_at("one", V2);
+        assert!(fleet(simulation).files()[&file(simulation, "one.monitoring")].contains(V2));
+        assert!(simulation.uninstalled().is_empty());
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(!simulation.has("ClusterAddon", ADDON));
+        assert!(OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)));
+        assert!(!fleet(simulation).files().contains_key(&file(simulation, "one.cni")));
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn paused_cluster_discards_held_plan() {
+    run("git-held", |simulation| {
+        deliver(simulation, &["v1"], V1);
+        let edited = file(simulation, "one.cni");
+        fleet(simulation).edit(&edited, |text| format!("# mine\n{text}"));
+        simulation.merge("Cluster", "one", &endpoint("held.example.org"));
+        settle(simulation);
+        simulation.expect("ClusterAddon", ADDON, "Delivered", "False FileEdited");
+        assert!(simulation.message("ClusterAddon", ADDON, "Delivered").contains(&edited));
+        simulation.merge("Cluster", "one", &json!({"spec": {"paused": true}}));
+        settle(simulation);
+        let before = fleet(simulation).commits();
+        fleet(simulation).edit(&edited, |text| text.trim_start_matches("# mine\n").to_owned());
+        simulation.wait(REQUEUE_HELD_AFTER);
+        settle(simulation);
+        assert_eq!(fleet(simulation).commits(), before + 1, "the held plan is not committed");
+        simulation.merge("Cluster", "one", &json!({"spec": {"paused": false}}));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        let values = simulation.field("HelmRelease", "one.ccm", "/spec/values/cluster/endpoint");
+        assert_eq!(values, "https://held.example.org:6443");
+    });
+}
+
+#[test]
+fn addon_dropped_by_release_is_removed_from_git() {
+    run("git-dropped", |simulation| {
+        simulation.publish(2);
+        deliver(simulation, &["v2", "v3"], V2);
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", WITHOUT_MONITORING);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
+        assert!(!fleet(simulation).files().contains_key(&file(simulation, "one.monitoring")));
+    });
+}

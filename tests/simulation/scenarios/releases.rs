@@ -1,0 +1,167 @@
+//! The life of releases: retired, broken, changed, without an addon, with one in another form.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
+use crate::properties::{run, settle};
+use crate::repository::{BROKEN, MONITORING_AS_MANIFESTS, V1, V2, WITHOUT_MONITORING};
+
+/// The time after which an unused release is deleted.
+const RETIREMENT_DELAY: Duration = Duration::from_mins(10);
+
+#[test]
+fn release_without_users_is_deleted_after_its_time() {
+    run("retired", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        settle(simulation);
+        let before = simulation.generations();
+        simulation.offer(&["v2"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V1, "InUse", "False Retiring");
+        assert!(simulation.has("HelmRelease", V1), "the class stays until its time is over");
+        simulation.wait(RETIREMENT_DELAY);
+        settle(simulation);
+        for kind in ["ClusterStackRelease", "HelmRelease", "GitRepository", "HelmChart"] {
+            assert!(!simulation.has(kind, V1) || kind == "GitRepository", "{kind}");
+        }
+        simulation.expect_ready_at("one", V2);
+        assert_eq!(simulation.generations(), before, "no cluster changes");
+        assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V1)));
+    });
+}
+
+#[test]
+fn release_used_again_before_its_time_stays() {
+    run("kept", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "InUse", "False Retiring");
+        simulation.wait(RETIREMENT_DELAY - Duration::from_mins(1));
+        simulation.upgrade("one", V2);
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
+        simulation.expect_ready_at("one", V2);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn release_used_again_while_it_is_deleted_is_made_again() {
+    run("again", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        simulation.at_any_time(|simulation| simulation.upgrade("one", V2));
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
+        simulation.expect_ready_at("one", V2);
+        assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V2)), "nothing of the Cluster");
+    });
+}
+
+#[test]
+fn invalid_and_changed_releases_affect_no_other() {
+    run("invalid", |simulation| {
+        simulation.deliver_first_of_two();
+        let before = simulation.generations();
+        simulation.publish(3);
+        simulation.offer(&["v1", "v2", "v5", "v9"], &json!({}));
+        settle(simulation);
+        simulation.expect("ClusterStack", STACK, "ReleasesSynced", "False Several");
+        simulation.expect("ClusterStackRelease", BROKEN, "ReleaseValid", "False UnknownAction");
+        assert!(simulation.field("ClusterStackRelease", BROKEN, "/spec/source").is_null(), "not pinned");
+        simulation.expect("ClusterStackRelease", V2, "ReleaseValid", "True ReleaseMutated");
+        for release in [V1, V2] {
+            simulation.expect("ClusterStackRelease", release, "Ready", "True Usable");
+        }
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.generations(), before);
+    });
+}
+
+#[test]
+fn class_that_does_not_exist_is_reported_and_deletes_nothing() {
+    run("missing", |simulation| {
+        simulation.deliver();
+        let before = simulation.generations();
+        for (class, reason) in
+            [("docker-demo-1-34-v99", "ReleaseNotFound"), ("another-class", "ClassUnknown")]
+        {
+            simulation.upgrade("one", class);
+            settle(simulation);
+            simulation.expect("ClusterAddon", ADDON, "ReleaseReady", &format!("False {reason}"));
+            assert!(simulation.message("ClusterAddon", ADDON, "Ready").contains(class));
+            assert_eq!(simulation.generations(), before);
+        }
+        simulation.upgrade("one", V1);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.generations(), before);
+    });
+}
+
+#[test]
+fn addon_dropped_by_release_is_uninstalled() {
+    run("dropped", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", WITHOUT_MONITORING);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
+        assert_eq!(simulation.field("ClusterAddon", ADDON, "/status/pruned/count"), 1);
+    });
+}
+
+#[test]
+fn dropped_addon_that_a_person_suspended_stays() {
+    run("keeps", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        simulation.merge("HelmRelease", "one.monitoring", &json!({"spec": {"suspend": true}}));
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle(simulation);
+        assert!(simulation.has("HelmRelease", "one.monitoring"));
+        assert!(simulation.uninstalled().is_empty());
+        assert_ne!(simulation.condition("ClusterAddon", ADDON, "Ready"), "True Applied");
+        simulation.merge("HelmRelease", "one.monitoring", &json!({"spec": {"suspend": null}}));
+        settle_with_budget(simulation);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
+        simulation.expect_ready_at("one", WITHOUT_MONITORING);
+    });
+}
+
+#[test]
+fn addon_in_another_form_is_uninstalled_first() {
+    run("form", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v4"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        simulation.upgrade("one", MONITORING_AS_MANIFESTS);
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", MONITORING_AS_MANIFESTS);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
+        let form =
+            [simulation.has("HelmRelease", OBJECTS[2].1), simulation.has("Kustomization", OBJECTS[2].1)];
+        assert_eq!(form, [false, true]);
+        assert_eq!(
+            simulation.field("ClusterAddon", ADDON, "/status/pruned/count"),
+            1,
+            "it spends the budget"
+        );
+    });
+}
