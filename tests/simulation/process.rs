@@ -47,20 +47,16 @@ impl Process {
         let fence = fence.map_or_else(Fence::open, |elected| elected.fence.clone());
         wire.cluster().seen.insert(number, vec![Seen::default(); KINDS.len()]);
         let operator = Operator::start(&wire.of(number), clock, fence);
-        let watch = |kind| match blind {
-            Some(blind) if blind == kind => Watch::blind(number, kind),
-            _ => Watch::new(number, kind),
-        };
-        let watches = (0..KINDS.len()).map(watch).collect();
+        let watches = (0..KINDS.len()).map(|kind| Watch::new(number, kind)).collect();
         let mut process = Self { number, operator, watches, role: Role::Waits, elected };
         for kind in 0..KINDS.len() {
-            let events = if blind == Some(kind) { 2 } else { usize::MAX };
-            for _ in 0..events {
-                if !process.watches[kind].is_behind(&wire.cluster()) {
-                    break;
-                }
-                process.deliver(kind, wire, None, 0, 0);
-            }
+            let watch = &mut process.watches[kind];
+            let events = if blind == Some(kind) {
+                watch.list_nothing(&mut wire.cluster())
+            } else {
+                watch.next_in_order(&mut wire.cluster(), true)
+            };
+            events.into_iter().for_each(|event| process.operator.deliver(kind, event, 0));
         }
         process
     }
@@ -83,7 +79,7 @@ impl Process {
         self.role = Role::Ends(at);
     }
 
-    /// Takes the next event of a watch; without random numbers all is well.
+    /// Takes the next events of a watch; without random numbers all is well.
     pub(crate) fn deliver(
         &mut self,
         kind: usize,
@@ -92,14 +88,12 @@ impl Process {
         step: usize,
         now: Millis,
     ) {
-        let watch = &mut self.watches[kind];
-        let event = match random {
-            Some(random) => watch.next(&mut wire.cluster(), random, step),
-            None => watch.next_in_order(&mut wire.cluster()),
+        let (watch, is_idle) = (&mut self.watches[kind], self.operator.running() == 0);
+        let events = match random {
+            Some(random) => watch.next(&mut wire.cluster(), random, step, is_idle),
+            None => watch.next_in_order(&mut wire.cluster(), is_idle),
         };
-        if let Some(event) = event {
-            self.operator.deliver(kind, event, now);
-        }
+        events.into_iter().for_each(|event| self.operator.deliver(kind, event, now));
     }
 
     /// Whether a cache is incomplete or outdated because a watch is delayed.

@@ -1,10 +1,13 @@
 //! The watches that feed the caches of a process: each reports the log of the API server late, twice, or by a new list.
-
-use std::collections::VecDeque;
+//!
+//! A watch lists when no reconcile of its process runs, and when it has reported the process's own writes. Otherwise the
+//! caches miss changes (`runtime::cache`): the answer to a write can restore an object that a list has removed, and a list
+//! hides the change of another client that the answer to a write contained.
 
 use kube::runtime::watcher::Event;
 use serde_json::Value;
 
+use crate::api_server::kinds::KINDS;
 use crate::operator::is_selected;
 use crate::random::Random;
 use crate::wire::{Cluster, Process, Seen};
@@ -12,21 +15,17 @@ use crate::wire::{Cluster, Process, Seen};
 /// Maximum number of steps in which a watch falls behind.
 const MAX_DELAY: usize = 400;
 
-/// Something that a watch does next.
-enum Next {
-    Event(Event<Value>),
-    /// It lists the kind.
-    List,
-}
+/// The events that a watch sends at once.
+pub(crate) type Events = Vec<Event<Value>>;
 
 /// The watch of one kind.
-#[derive(Default)]
 pub(crate) struct Watch {
     kind: usize,
     process: Process,
     /// The position in the API server's log.
     position: usize,
-    next: VecDeque<Next>,
+    /// Whether it has to list.
+    lists: bool,
     /// The step until which it reports nothing.
     delayed_until: usize,
 }
@@ -34,26 +33,16 @@ pub(crate) struct Watch {
 impl Watch {
     /// A watch that has to list its kind.
     pub(crate) fn new(process: Process, kind: usize) -> Self {
-        let next = VecDeque::from([Next::List]);
-        Self { kind, process, next, ..Self::default() }
-    }
-
-    /// A watch whose first list is empty although the API server has objects, as its first two events report.
-    pub(crate) fn blind(process: Process, kind: usize) -> Self {
-        let mut watch = Self::new(process, kind);
-        watch.next.push_front(Next::Event(Event::InitDone));
-        watch.next.push_front(Next::Event(Event::Init));
-        watch
+        Self { kind, process, position: 0, lists: true, delayed_until: 0 }
     }
 
     /// Whether there is something to report, now or later.
     pub(crate) fn is_behind(&mut self, cluster: &Cluster) -> bool {
-        let log = &cluster.server.log;
-        if self.next.is_empty() && !log[self.position..].iter().any(|entry| entry.kind == self.kind) {
-            self.position = log.len();
-            return false;
+        let is_behind = self.lists || self.following(cluster).is_some();
+        if !is_behind {
+            self.position = cluster.server.log.len();
         }
-        true
+        is_behind
     }
 
     /// Whether it reports nothing at this step.
@@ -61,9 +50,9 @@ impl Watch {
         self.delayed_until > step
     }
 
-    /// Whether what it reported is incomplete, because it is delayed or lists.
+    /// Whether what it reported is incomplete, because it is delayed or has to list.
     pub(crate) fn is_incomplete(&self, step: usize) -> bool {
-        self.is_delayed(step) || !self.next.is_empty()
+        self.is_delayed(step) || self.lists
     }
 
     /// Ends its delay.
@@ -71,92 +60,96 @@ impl Watch {
         self.delayed_until = 0;
     }
 
-    /// Lists the kind again.
+    /// Lets it list the kind again.
     pub(crate) fn relist(&mut self) {
-        self.next.push_back(Next::List);
+        self.lists = true;
     }
 
-    /// Its next event. Occasionally it falls behind, lists, or repeats itself.
+    /// Its next events. Occasionally it falls behind, lists, or repeats itself. `is_idle` is whether no reconcile runs.
     pub(crate) fn next(
         &mut self,
         cluster: &mut Cluster,
         random: &mut Random,
         step: usize,
-    ) -> Option<Event<Value>> {
-        if self.next.is_empty() {
-            if random.once_in(150) {
-                self.delayed_until = step + random.below(MAX_DELAY);
-                return None;
-            }
-            if random.once_in(40) {
-                self.fail(cluster, random, step);
-            }
+        is_idle: bool,
+    ) -> Events {
+        if !self.lists && random.once_in(150) {
+            self.delayed_until = step + random.below(MAX_DELAY);
+            return Events::new();
         }
-        self.report(cluster, random.once_in(20))
-    }
-
-    /// Its next event, if all is well.
-    pub(crate) fn next_in_order(&mut self, cluster: &mut Cluster) -> Option<Event<Value>> {
-        self.report(cluster, false)
-    }
-
-    /// The API server ended the watch: it lists again. That list may fail after some objects, or be empty.
-    fn fail(&mut self, cluster: &mut Cluster, random: &mut Random, step: usize) {
-        match random.below(6) {
-            0 => {
-                self.list(cluster);
-                self.next.truncate(1 + random.below(self.next.len() - 1));
-            }
-            1 => {
-                cluster
-                    .log
-                    .push(format!("an empty list of {}", crate::api_server::kinds::KINDS[self.kind].name));
-                self.next.extend([Event::Init, Event::InitDone].map(Next::Event));
-                self.position = cluster.server.log.len();
+        if !self.lists && random.once_in(40) {
+            // The API server ended the watch.
+            self.lists = true;
+            if self.can_list(cluster, is_idle) && random.once_in(6) {
                 self.delayed_until = step + random.below(MAX_DELAY / 4);
+                return self.list_nothing(cluster);
             }
-            _ => {}
         }
-        self.next.push_back(Next::List);
+        if !self.lists || !self.can_list(cluster, is_idle) {
+            return self.follow(cluster, random.once_in(20)).into_iter().collect();
+        }
+        let list = self.list(cluster);
+        // Occasionally a list fails after some objects, and is made again.
+        let failed = if random.once_in(6) { random.below(list.len()) } else { 0 };
+        list[..failed].iter().cloned().chain(list.clone()).collect()
     }
 
-    fn list(&mut self, cluster: &Cluster) {
+    /// Its next events, if all is well.
+    pub(crate) fn next_in_order(&mut self, cluster: &mut Cluster, is_idle: bool) -> Events {
+        if self.lists && self.can_list(cluster, is_idle) {
+            return self.list(cluster);
+        }
+        self.follow(cluster, false).into_iter().collect()
+    }
+
+    /// A list without objects, although the API server has some.
+    pub(crate) fn list_nothing(&mut self, cluster: &mut Cluster) -> Events {
+        cluster.log.push(format!("an empty list of {}", KINDS[self.kind].name));
+        self.has_seen(cluster, true);
+        vec![Event::Init, Event::InitDone]
+    }
+
+    fn can_list(&self, cluster: &Cluster, is_idle: bool) -> bool {
+        is_idle && !cluster.has_own_write(self.process, self.kind, self.position)
+    }
+
+    fn list(&mut self, cluster: &mut Cluster) -> Events {
         let mut listed = cluster.server.list(self.kind);
         listed.retain(|object| is_selected(self.kind, object));
         let listed = listed.into_iter().map(|object| Event::InitApply(cluster.shown(object)));
-        let events = [Event::Init].into_iter().chain(listed).chain([Event::InitDone]);
-        self.next.extend(events.map(Next::Event));
+        let events = [Event::Init].into_iter().chain(listed).chain([Event::InitDone]).collect();
+        self.lists = false;
+        self.has_seen(cluster, false);
+        events
+    }
+
+    /// Notes that it has reported everything, or nothing.
+    fn has_seen(&mut self, cluster: &mut Cluster, is_blind: bool) {
         self.position = cluster.server.log.len();
+        self.seen(cluster).is_blind = is_blind;
     }
 
-    fn report(&mut self, cluster: &mut Cluster, again: bool) -> Option<Event<Value>> {
-        if let Some(Next::List) = self.next.front() {
-            self.next.pop_front();
-            self.list(cluster);
-        }
-        let event = match self.next.pop_front() {
-            Some(Next::Event(event)) => event,
-            Some(Next::List) | None => self.follow(cluster, again)?,
-        };
-        let is_blind = matches!(event, Event::InitDone) && matches!(self.next.front(), Some(Next::List));
+    fn seen<'a>(&self, cluster: &'a mut Cluster) -> &'a mut Seen {
         let seen = &mut cluster.seen.entry(self.process).or_default()[self.kind];
-        *seen = match event {
-            Event::InitDone => Seen { position: self.position, is_blind },
-            // The rest of a list is not known yet.
-            Event::Init | Event::InitApply(_) => *seen,
-            _ => Seen { position: self.position, ..*seen },
-        };
-        Some(event)
+        seen.position = self.position;
+        seen
     }
 
-    fn follow(&mut self, cluster: &Cluster, again: bool) -> Option<Event<Value>> {
+    /// The position of the next entry of the log to report.
+    fn following(&self, cluster: &Cluster) -> Option<usize> {
         let log = &cluster.server.log[self.position..];
-        let at = self.position + log.iter().position(|entry| entry.kind == self.kind)?;
+        Some(self.position + log.iter().position(|entry| entry.kind == self.kind)?)
+    }
+
+    /// Reports the next entry of the log, or repeats it later.
+    fn follow(&mut self, cluster: &mut Cluster, again: bool) -> Option<Event<Value>> {
+        let at = self.following(cluster)?;
+        let entry = &cluster.server.log[at];
+        let (object, is_deleted) = (cluster.shown(entry.object.clone()), entry.is_deleted);
         if !again {
             self.position = at + 1;
         }
-        let entry = &cluster.server.log[at];
-        let object = cluster.shown(entry.object.clone());
-        Some(if entry.is_deleted { Event::Delete(object) } else { Event::Apply(object) })
+        self.seen(cluster).position = at + 1;
+        Some(if is_deleted { Event::Delete(object) } else { Event::Apply(object) })
     }
 }
