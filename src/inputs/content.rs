@@ -46,7 +46,7 @@ impl CatalogEntry {
 ///
 /// If the pin is not the hash of a commit.
 pub fn pinned_revision(digest: Digest, pin: &PinnedSource) -> Result<Option<Revision>, NameError> {
-    if pin.digest != digest.to_string() { Ok(None) } else { pin.revision.parse().map(Some) }
+    if pin.digest == digest.to_string() { pin.revision.parse().map(Some) } else { Ok(None) }
 }
 
 /// The releases of a stack repository in their order.
