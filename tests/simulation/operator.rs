@@ -58,8 +58,7 @@ type Work = (usize, Key);
 type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
 
 /// The queues whose work is run.
-const QUEUES: [Queue; 4] =
-    [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
+const QUEUES: [Queue; 4] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
 
 /// The operator.
 pub(crate) struct Operator {

@@ -204,26 +204,24 @@ fn stack_is_written_only_while_it_may_be() {
         suspended(stack);
         deleted(stack);
     };
-    for (stack, has_source, expected) in vec![
+    let rows: [(&dyn Fn(&mut ClusterStack), bool, &str); 8] = [
+        (&|_| (), true, "Apply(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]"),
         (
-            following(A, |_| ()),
-            true,
-            "Apply(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]",
-        ),
-        (
-            following(A, without_finalizer),
+            &without_finalizer,
             true,
             "finalizer, Apply(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]",
         ),
-        (following(A, by_git), true, "Commit, forward, write [v0 v1], delete [v0], left [stacks/before]"),
+        (&by_git, true, "Commit, forward, write [v0 v1], delete [v0], left [stacks/before]"),
         // A deleted one is kept with its source, and its releases stay as they are.
-        (following(A, deleted), true, "Apply(Nothing), forward, write [], delete [], left [stacks/before]"),
-        (following(A, suspended), true, "Nothing, write [], delete [], left []"),
-        (following(A, both), true, "Nothing, write [], delete [], left []"),
+        (&deleted, true, "Apply(Nothing), forward, write [], delete [], left [stacks/before]"),
+        (&suspended, true, "Nothing, write [], delete [], left []"),
+        (&both, true, "Nothing, write [], delete [], left []"),
         // An invalid source does not stop the retirement.
-        (following(A, |_| ()), false, "Nothing, write [], delete [v0], left []"),
-        (following(A, suspended), false, "Nothing, write [], delete [], left []"),
-    ] {
+        (&|_| (), false, "Nothing, write [], delete [v0], left []"),
+        (&suspended, false, "Nothing, write [], delete [], left []"),
+    ];
+    for (change, has_source, expected) in rows {
+        let stack = following(A, change);
         let status = json!({"pruned": {"since": LONG_AGO, "count": 7}});
         let stack = ClusterStack { status: serde_json::from_value(status).unwrap(), ..stack };
         let decision = Row::planned(stack.clone()).decided(has_source);

@@ -40,7 +40,8 @@ impl ApiServer {
 
     /// The time of the first deletion of a namespace that is still there, in seconds since the epoch.
     pub(crate) fn terminating_since(&self) -> Option<i64> {
-        let times = self.objects(NAMESPACE).filter_map(|found| found["metadata"]["deletionTimestamp"].as_str());
+        let times =
+            self.objects(NAMESPACE).filter_map(|found| found["metadata"]["deletionTimestamp"].as_str());
         times.filter_map(|time| Some(time.parse::<Timestamp>().ok()?.as_second())).min()
     }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fixture::ADDON;
-use crate::properties::settle;
 use crate::driver::Simulation;
+use crate::properties::settle;
 use crate::properties::{Rule, runtime, simulate};
 use crate::repository::{V1, V2, WITHOUT_MONITORING};
 use crate::seam::Guard;
