@@ -281,8 +281,8 @@ impl Simulation {
             Step::Controllers => {
                 let mut cluster = self.wire.cluster();
                 let before = cluster.server.log.len();
-                let is_emptying = self.is_emptying;
-                if !cluster.server.collect_garbage() && !(is_emptying && cluster.server.empty_namespaces()) {
+                let server = &mut cluster.server;
+                if !(server.collect_garbage() || (self.is_emptying && server.empty_namespaces())) {
                     self.collected = before;
                 }
             }

@@ -130,7 +130,10 @@ impl Fleet {
 
     /// The objects of the directory at a commit, with the labels of the `Kustomization` that applies them.
     fn objects(&self, applier: &Value, commit: &str) -> Vec<(Place, Value)> {
-        let is_manifest = |path: &str| path.ends_with(".yaml") && !path.ends_with("kustomization.yaml");
+        let is_manifest = |path: &str| {
+            Path::new(path).extension().is_some_and(|kind| kind == "yaml")
+                && !path.ends_with("kustomization.yaml")
+        };
         let mut files = self.files_at(Some(commit));
         files.retain(|path, _| is_manifest(path));
         let object = |text: &String| {

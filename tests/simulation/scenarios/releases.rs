@@ -40,7 +40,7 @@ fn release_used_again_before_its_time_stays() {
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
         settle(simulation);
         simulation.expect("ClusterStackRelease", V2, "InUse", "False Retiring");
-        simulation.wait(RETIREMENT_DELAY - Duration::from_mins(1));
+        simulation.wait(Duration::from_mins(9));
         simulation.upgrade("one", V2);
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
