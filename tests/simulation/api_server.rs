@@ -178,12 +178,12 @@ impl ApiServer {
     }
 
     /// The place that a request is about.
-    pub(crate) fn place_of(&self, call: &Call) -> Place {
+    pub(crate) fn place_of(call: &Call) -> Place {
         Target::of(call.uri.split('?').next().unwrap_or_default()).place
     }
 
     /// The answer about an object that does not exist.
-    pub(crate) fn missing(&self, place: &Place) -> Answer {
+    pub(crate) fn missing(place: &Place) -> Answer {
         Subject::of(place).not_found()
     }
 

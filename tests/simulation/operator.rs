@@ -57,6 +57,9 @@ type Work = (usize, Key);
 
 type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
 
+/// Takes over the changes that a cache withheld. Returns whether there was one.
+type Late = Box<dyn FnMut(&Context) -> bool>;
+
 /// The queues whose work is run.
 const QUEUES: [Queue; 4] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
 
@@ -64,7 +67,7 @@ const QUEUES: [Queue; 4] = [Queue::ClusterStack, Queue::ClusterStackRelease, Que
 pub(crate) struct Operator {
     context: Arc<Context>,
     inbox: Vec<Requests<Key>>,
-    late: Vec<Box<dyn FnMut(&Context) -> bool>>,
+    late: Vec<Late>,
     due: BTreeMap<Work, Millis>,
     running: Vec<Reconcile>,
     wire: Wire,
@@ -214,7 +217,7 @@ impl Operator {
             while let Some(Some(request)) = self.inbox[queue].next().now_or_never() {
                 let pause = request.run_at.saturating_duration_since(Instant::now());
                 // Some time has passed since the request was queued: the pause is rounded up.
-                let pause = (millis(pause) + 49) / 50 * 50;
+                let pause = millis(pause).div_ceil(50) * 50;
                 self.enqueue((queue, request.message), now + pause);
             }
         }
@@ -280,11 +283,8 @@ fn feed<K: Cached + DeserializeOwned>(
 }
 
 /// Functions that take over the changes that the caches withheld.
-fn late(context: &Context) -> Vec<Box<dyn FnMut(&Context) -> bool>> {
-    fn of<K: Cached>(
-        cache: &Cache<K>,
-        changed: fn(&Context, &Change<K>),
-    ) -> Box<dyn FnMut(&Context) -> bool> {
+fn late(context: &Context) -> Vec<Late> {
+    fn of<K: Cached>(cache: &Cache<K>, changed: fn(&Context, &Change<K>)) -> Late {
         let mut late = cache.late().unwrap();
         Box::new(move |context| match late.next().now_or_never() {
             Some(Some(change)) => {

@@ -56,7 +56,9 @@ impl Process {
             } else {
                 watch.next_in_order(&mut wire.cluster(), true)
             };
-            events.into_iter().for_each(|event| process.operator.deliver(kind, event, 0));
+            for event in events {
+                process.operator.deliver(kind, event, 0);
+            }
         }
         process
     }
@@ -93,7 +95,9 @@ impl Process {
             Some(random) => watch.next(&mut wire.cluster(), random, step, is_idle),
             None => watch.next_in_order(&mut wire.cluster(), is_idle),
         };
-        events.into_iter().for_each(|event| self.operator.deliver(kind, event, now));
+        for event in events {
+            self.operator.deliver(kind, event, now);
+        }
     }
 
     /// Whether a cache is incomplete or outdated because a watch is delayed.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api_server::{Answer, Call};
+use crate::api_server::{Answer, ApiServer, Call};
 use crate::flux::number;
 use crate::past::Past;
 use crate::wire::{Cluster, Process, Seen};
@@ -44,12 +44,12 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
 /// Answers with the state that the watch of the process has reported.
 fn from_cache(cluster: &mut Cluster, call: &Call, process: Process) -> Answer {
     let now = cluster.server.answer(call);
-    let place = cluster.server.place_of(call);
+    let place = ApiServer::place_of(call);
     let Seen { position, is_blind } = cluster.seen[&process][place.0];
     let known = Past::new(&cluster.server, position).get(&place).filter(|_| !is_blind);
     match known {
         Some(object) => Answer { code: 200, body: object.clone() },
-        None if now.code == 200 => cluster.server.missing(&place),
+        None if now.code == 200 => ApiServer::missing(&place),
         None => now,
     }
 }

@@ -185,7 +185,9 @@ pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>,
     let (old, new) = (fields_in(before, is_other), fields_in(after, is_other));
     let changed = |field: &Field| old.get(field) != new.get(field);
     let keeps = |field: &Field| !old.contains_key(field) || (new.contains_key(field) && !changed(field));
-    managers.iter_mut().for_each(|manager| manager.fields.retain(keeps));
+    for manager in managers.iter_mut() {
+        manager.fields.retain(keeps);
+    }
     managers.retain(|manager| !manager.fields.set.is_empty());
     let of_writer = |manager: &&Manager| {
         !manager.applies && (manager.name.as_str(), manager.of_status) == (writer.name, writer.of_status)
