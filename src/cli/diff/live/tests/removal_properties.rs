@@ -195,7 +195,7 @@ fn is_about_removal(reason: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn live_diff_removes_what_the_operator_deletes(scene in scene()) {
