@@ -197,6 +197,9 @@ fn in_short(decision: &StackDecision) -> String {
     )
 }
 
+/// A change of the ClusterStack, whether its source is valid, and the decision.
+type Case<'a> = (&'a dyn Fn(&mut ClusterStack), bool, &'a str);
+
 #[test]
 fn stack_is_written_only_while_it_may_be() {
     let without_finalizer = |stack: &mut ClusterStack| stack.metadata.finalizers = None;
@@ -204,7 +207,7 @@ fn stack_is_written_only_while_it_may_be() {
         suspended(stack);
         deleted(stack);
     };
-    let rows: [(&dyn Fn(&mut ClusterStack), bool, &str); 8] = [
+    let rows: [Case; 8] = [
         (&|_| (), true, "Apply(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]"),
         (
             &without_finalizer,
