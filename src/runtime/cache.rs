@@ -144,7 +144,7 @@ impl<K: Cached> Cache<K> {
                 if let Some(listed) = &mut objects.listed {
                     listed.insert(Key::of(&object));
                 }
-                objects.insert(object).into_iter().collect()
+                objects.apply_listed(object).into_iter().collect()
             }
             Event::InitDone => {
                 objects.synced = true;
@@ -159,11 +159,15 @@ impl<K: Cached> Cache<K> {
     /// Stores the API server's answer to a write of the operator.
     pub fn written(&self, object: K) -> Arc<K> {
         let object = lean(object);
+        let key = Key::of(&*object);
         let mut objects = self.write();
-        if let Some(listed) = &mut objects.listed {
-            listed.insert(Key::of(&*object));
+        let is_terminating = object.meta().deletion_timestamp.is_some();
+        // A terminating object that a list does not have is gone. If it is not, the watch reports it after the list.
+        if let Some(listed) = objects.listed.as_mut().filter(|_| !is_terminating) {
+            listed.insert(key.clone());
         }
-        if !objects.deleted.is_later(&Key::of(&*object), version(&*object)) {
+        let is_gone = is_terminating && !objects.by_key.contains_key(&key);
+        if !is_gone && !objects.deleted.is_later(&key, version(&*object)) {
             let change = objects.insert_shared(object.clone());
             if change.is_some() {
                 objects.own.note(&Key::of(&*object), version(&*object));
@@ -211,6 +215,16 @@ impl<K: Cached> Objects<K> {
         // The answer to the operator's write includes it, but no reconcile has seen it yet.
         let now = self.by_key.get(&key).filter(|_| !is_ours)?.clone();
         Some(Change { before: None, now: Some(now) })
+    }
+
+    /// The change of an object in a list. A list hides the events before it: a write of the operator that no event reported
+    /// may contain a change of another client that no reconcile has seen.
+    fn apply_listed(&mut self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        let is_unreported = self.own.is_own_write(&key, version(&object));
+        let change = self.insert(object);
+        let hidden = || Some(Change { before: None, now: Some(self.by_key.get(&key)?.clone()) });
+        change.or_else(|| hidden().filter(|_| is_unreported))
     }
 
     /// Stores an object; `None` if the cached object is the same or newer.

@@ -98,6 +98,32 @@ fn late_write_answer_does_not_restore_deleted_object() {
 }
 
 #[test]
+fn late_deletion_answer_does_not_restore_what_a_list_lacks() {
+    let mut terminating = object("a", "2", "x");
+    terminating.metadata.deletion_timestamp =
+        Some(serde_json::from_value(json!("2026-11-23T10:00:00Z")).unwrap());
+    let cache = listed(&[object("a", "1", "x")]);
+    assert_eq!(list(&cache, &[]).len(), 1);
+    cache.written(terminating.clone());
+    assert!(cache.all().is_empty(), "the answer came after the list");
+    let cache = listed(&[object("a", "1", "x")]);
+    cache.take(Event::Init);
+    cache.written(terminating);
+    assert_eq!(cache.take(Event::InitDone).len(), 1, "the answer came during the list");
+    assert!(cache.all().is_empty());
+}
+
+#[test]
+fn foreign_change_that_a_list_hides_is_reported() {
+    let cache = listed(&[object("a", "1", "x")]);
+    // The answer to a write of the operator contains version 2, which another client wrote.
+    cache.written(object("a", "3", "y"));
+    let changes = list(&cache, &[object("a", "3", "y")]);
+    assert_eq!(names(&[changes[0].now.clone().unwrap()]), ["a@3"]);
+    assert!(list(&cache, &[object("a", "3", "y")]).is_empty(), "once");
+}
+
+#[test]
 fn index_keys_follow_the_object() {
     let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
     assert_eq!(names(&cache.by_index("x")), ["a@1", "b@1"]);
