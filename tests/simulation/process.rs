@@ -54,7 +54,7 @@ impl Process {
             let events = if blind == Some(kind) {
                 watch.list_nothing(&mut wire.cluster())
             } else {
-                watch.next_in_order(&mut wire.cluster(), true)
+                watch.next_in_order(&mut wire.cluster())
             };
             for event in events {
                 process.operator.deliver(kind, event, 0);
@@ -90,10 +90,10 @@ impl Process {
         step: usize,
         now: Millis,
     ) {
-        let (watch, is_idle) = (&mut self.watches[kind], self.operator.running() == 0);
+        let watch = &mut self.watches[kind];
         let events = match random {
-            Some(random) => watch.next(&mut wire.cluster(), random, step, is_idle),
-            None => watch.next_in_order(&mut wire.cluster(), is_idle),
+            Some(random) => watch.next(&mut wire.cluster(), random, step),
+            None => watch.next_in_order(&mut wire.cluster()),
         };
         for event in events {
             self.operator.deliver(kind, event, now);

@@ -65,14 +65,8 @@ impl Watch {
         self.lists = true;
     }
 
-    /// Its next events. Occasionally it falls behind, lists, or repeats itself. `is_idle` is whether no reconcile runs.
-    pub(crate) fn next(
-        &mut self,
-        cluster: &mut Cluster,
-        random: &mut Random,
-        step: usize,
-        is_idle: bool,
-    ) -> Events {
+    /// Its next events. Occasionally it falls behind, lists, or repeats itself.
+    pub(crate) fn next(&mut self, cluster: &mut Cluster, random: &mut Random, step: usize) -> Events {
         if !self.lists && random.once_in(150) {
             self.delayed_until = step + random.below(MAX_DELAY);
             return Events::new();
@@ -80,12 +74,12 @@ impl Watch {
         if !self.lists && random.once_in(40) {
             // The API server ended the watch.
             self.lists = true;
-            if self.can_list(cluster, is_idle) && random.once_in(6) {
+            if random.once_in(6) {
                 self.delayed_until = step + random.below(MAX_DELAY / 4);
                 return self.list_nothing(cluster);
             }
         }
-        if !self.lists || !self.can_list(cluster, is_idle) {
+        if !self.lists {
             return self.follow(cluster, random.once_in(20)).into_iter().collect();
         }
         let list = self.list(cluster);
@@ -95,8 +89,8 @@ impl Watch {
     }
 
     /// Its next events, if all is well.
-    pub(crate) fn next_in_order(&mut self, cluster: &mut Cluster, is_idle: bool) -> Events {
-        if self.lists && self.can_list(cluster, is_idle) {
+    pub(crate) fn next_in_order(&mut self, cluster: &mut Cluster) -> Events {
+        if self.lists {
             return self.list(cluster);
         }
         self.follow(cluster, false).into_iter().collect()
@@ -107,10 +101,6 @@ impl Watch {
         cluster.log.push(format!("an empty list of {}", KINDS[self.kind].name));
         self.has_seen(cluster, true);
         vec![Event::Init, Event::InitDone]
-    }
-
-    fn can_list(&self, cluster: &Cluster, is_idle: bool) -> bool {
-        is_idle && !cluster.has_own_write(self.process, self.kind, self.position)
     }
 
     fn list(&mut self, cluster: &mut Cluster) -> Events {

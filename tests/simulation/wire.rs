@@ -56,8 +56,6 @@ pub(crate) struct Cluster {
     /// Whether nothing changes from outside: the operator has no reason to write.
     pub(crate) is_quiet: bool,
     deletions: Deletions,
-    /// The positions in the log of the operator's writes, with their process and kind.
-    own: Vec<(usize, Process, usize)>,
 }
 
 /// A connection to the API server.
@@ -82,7 +80,6 @@ impl Wire {
             now: 0,
             is_quiet: false,
             deletions: Deletions::default(),
-            own: Vec::new(),
         };
         Self { cluster: Arc::new(Mutex::new(cluster)), process: 0 }
     }
@@ -160,8 +157,6 @@ impl Cluster {
         let changes: Vec<Value> =
             self.server.log[before..].iter().map(|entry| entry.object.clone()).collect();
         self.writes += changes.len();
-        let own = (before..self.server.log.len()).map(|at| (at, process, self.server.log[at].kind));
-        self.own.extend(own);
         let count = changes.len();
         self.log.push(format!("operator {process}: {} {path}: {code} ({count})", call.method));
         if changes.is_empty() {
@@ -200,12 +195,6 @@ impl Cluster {
         if let Err((rule, what)) = self.deletions.check(&self.server, &request) {
             self.broke(rule, what);
         }
-    }
-
-    /// Whether a process wrote an object of a kind at or after a position of the log.
-    pub(crate) fn has_own_write(&self, process: Process, kind: usize, from: usize) -> bool {
-        let mut later = self.own.iter().rev().take_while(|(at, ..)| *at >= from);
-        later.any(|(_, by, of)| (*by, *of) == (process, kind))
     }
 
     /// An object as the operator sees it.

@@ -52,12 +52,14 @@ fn cluster(simulation: &Simulation, name: &str, class: &str) -> Value {
     })
 }
 
-/// Lets a simulation settle, and again after an hour: a process that crashes after the status counted a deletion, and before
-/// the deletion, leaves it to the next hour.
+/// Lets a simulation settle, and again after each of some hours: a process that crashes after the status counted a deletion,
+/// and before the deletion, leaves it to the next hour.
 pub(super) fn settle_with_budget(simulation: &mut Simulation) {
     settle(simulation);
-    simulation.wait(Duration::from_hours(1));
-    settle(simulation);
+    for _ in 0..3 {
+        simulation.wait(Duration::from_hours(1));
+        settle(simulation);
+    }
 }
 
 impl Simulation {

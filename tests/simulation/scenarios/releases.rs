@@ -23,7 +23,7 @@ fn release_without_users_is_deleted_after_its_time() {
         simulation.expect("ClusterStackRelease", V1, "InUse", "False Retiring");
         assert!(simulation.has("HelmRelease", V1), "the class stays until its time is over");
         simulation.wait(RETIREMENT_DELAY);
-        settle(simulation);
+        settle_with_budget(simulation);
         for kind in ["ClusterStackRelease", "HelmRelease", "GitRepository", "HelmChart"] {
             assert!(!simulation.has(kind, V1) || kind == "GitRepository", "{kind}");
         }
