@@ -39,7 +39,7 @@ fn restarted_operator_leads_again_and_writes_only_its_lease(testbed: &Testbed) {
     first.resume().unwrap();
     first.kill().unwrap();
     let error = operator.wait_ready(PATIENCE).unwrap_err().to_string();
-    assert!(error.contains("it has ended") && error.contains("stackflux starts"), "{error}");
+    assert!(error.contains("it has ended") && error.contains("leading"), "{error}");
     operator.start_again().unwrap();
     eventually("it leads", || leads(&operator));
     operator.wait_ready(PATIENCE).unwrap();
