@@ -188,19 +188,18 @@ async fn write_status(
     status::write(context, &*receipts.stack, &outcome.status).await
 }
 
-/// Deletes the sources that are no longer followed, and the releases that are no longer used: the status counts the latter
-/// before, because a process that dies in between has spent its budget. Returns the refusal of a source's deletion.
+/// Deletes the releases that are no longer used, which the status has counted: a process that dies in between has spent its
+/// budget. Then deletes the sources that are no longer followed. Returns the refusal of a source's deletion.
 async fn prune(
     context: &Context,
     facts: &Facts,
     decision: &StackDecision,
     receipts: &Receipts,
 ) -> Result<Option<ReconcileError>, ReconcileError> {
-    let not_deleted = source::prune(context, facts, decision).await?;
     if receipts.source.refusal.is_none() {
         retire::prune(context, facts, &decision.retirement).await?;
     }
-    Ok(not_deleted)
+    source::prune(context, facts, decision).await
 }
 
 #[cfg(test)]
