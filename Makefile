@@ -17,7 +17,7 @@ demo: ## the whole product on this machine: testbed, operator, example, and a tr
 
 demo-down: ## stop what `make demo` started
 	examples/demo/stop
-	$(MAKE) testbed-down
+	$(or $(CARGO_TARGET_DIR),target)/debug/testbed down
 
 testbed: ## start real Kubernetes API servers and a real Flux on loopback; the first time builds them (minutes)
 	$(CARGO) run --quiet --package stackflux-testbed --bin testbed -- up

@@ -12,7 +12,6 @@ mod cluster_addon;
 mod decision;
 mod deletion;
 mod handover;
-mod object;
 mod pruning;
 mod receipts;
 mod roll_up;
@@ -31,10 +30,9 @@ pub use handover::{
     Disown, Heir, adopted, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
     possibly_owned,
 };
-pub use object::{FluxObject, kind_of};
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,
-    decide_prune, is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates,
+    decide_prune, is_prune_confirmed, is_prune_pending, is_still_due, kind_of, kinds, prune_candidates,
     prune_decision, reported_without_file, unconfirmed,
 };
 pub use receipts::{Receipts, addon_of, committing};

@@ -33,7 +33,7 @@
 //! of the `ClusterAddon`.
 //!
 //! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
-//! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class until nobody uses it.
+//! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class while a Cluster uses it.
 //! Both get contents from `operator::release_cache`, which fetches with `source::artifact` and parses with [`release`].
 //!
 //! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`

@@ -8,7 +8,7 @@
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
 //! | `appliers`, `leases` | the health of Flux's controllers |
 //! | `release_cache` | the releases, read from the artifacts that Flux serves |
-//! | `context`, `budget` | the state that reconciles share, and the budgets that they spend together |
+//! | `context`, `caches`, `budget` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
 //! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | operations on objects that reconcilers share
@@ -19,6 +19,7 @@
 mod annotations;
 pub mod appliers;
 pub mod budget;
+pub mod caches;
 pub mod cluster;
 pub mod context;
 mod controllers;

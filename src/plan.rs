@@ -6,6 +6,8 @@ mod cluster_class;
 pub mod delivery;
 mod dependencies;
 pub mod diff;
+pub mod holder;
+pub mod memory;
 mod object;
 mod presets;
 mod provider;
@@ -20,7 +22,8 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
-pub use addons::{rendered_values, values};
+pub use addons::{addon_object_name, rendered_values, values};
+pub use cluster_class::storage_namespace;
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 pub use provider::{is_provider_object_written, provider_object};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  observed object + what is expected of it + the time
-//!      │ helm_release, kustomization, git_repository, helm_chart: first match of a table wins
+//!      │ judge: first match of the kind's table wins
 //!      ▼
 //!  Verdict
 //!      │ addons_ready, object_ready, reconciling, stalled
@@ -26,6 +26,7 @@ mod clusters;
 mod deleted;
 mod followed;
 mod helm_release;
+mod judge;
 mod kustomization;
 mod missing;
 mod provider;
@@ -45,13 +46,12 @@ pub use self::cluster_stack_release::{
 pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
 pub use self::followed::{SourceFacts, followed_source, source_ready};
-pub use self::helm_release::{helm_release, retry_at};
-pub use self::kustomization::kustomization;
+pub use self::helm_release::retry_at;
+pub use self::judge::judge;
 pub use self::missing::missing_release;
 pub use self::provider::provider_ready;
 pub use self::pulse::{Applier, LEASE_TIMEOUT, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
-pub use self::source::{git_repository, helm_chart};
 pub use self::verdict::{DEADLINE, Expected, Moment, RESPONSE_TIMEOUT, Silence, Verdict};
 
 #[cfg(test)]

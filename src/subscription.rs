@@ -15,7 +15,7 @@ mod stack;
 mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
-pub use claims::{Claim, Claimant, claim, holder};
+pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion, is_stack_deletion_confirmed};
 pub use delivery::{
     ClassFacts, ContentState, CourseFacts, DeliveryMode, ReleaseCourse, class_hold, decide_course,

@@ -3,6 +3,8 @@
 
 #[path = "cluster_stack_cases/delivery.rs"]
 mod delivery;
+#[path = "cluster_stack_cases/flux.rs"]
+mod flux;
 
 use serde_json::{Value, json};
 
@@ -125,7 +127,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = admitted();
     cases.extend(refused_by_rules_of_the_stack());
     cases.extend(refused_by_rules_of_the_source());
-    cases.extend(refused_by_rules_of_flux());
+    cases.extend(flux::refused_by_rules());
     cases.extend(delivery::refused_by_rules());
     cases.extend(refused_by_the_schema());
     cases
@@ -334,54 +336,6 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
             "spec.source.gitRepositoryRef.namespace",
             "a namespace must consist of",
             vec![reference(json!({"name": "stacks", "namespace": "flux.system"}))],
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn refused_by_rules_of_flux() -> Vec<Case> {
-    let flux = |change: Value| json!({"flux": change});
-    let names = "the name of an addon";
-    [
-        rules(
-            "spec.flux.kubeConfig.secretName",
-            "secretName must contain {cluster} once",
-            [
-                "kubeconfig",
-                "{cluster}-{cluster}",
-                "{Cluster}-kubeconfig",
-                "{cluster}-{namespace}",
-                "{cluster}_a",
-            ]
-            .map(|name| flux(json!({"kubeConfig": {"secretName": name}})))
-            .into(),
-        ),
-        rules(
-            "spec.flux.kubeConfig.key",
-            "a key must consist of letters",
-            vec![flux(json!({"kubeConfig": {"key": ""}})), flux(json!({"kubeConfig": {"key": "a/b"}}))],
-        ),
-        rules(
-            "spec.flux.serviceAccountName",
-            "the name of an object",
-            vec![flux(json!({"serviceAccountName": "flux deployer"}))],
-        ),
-        rules(
-            "spec.flux.addons",
-            names,
-            ["CNI", "cni.cilium", "-cni", ""].map(|name| flux(json!({"addons": {name: {}}}))).into(),
-        ),
-        rules(
-            "spec.flux.addons",
-            "an addon must not depend on itself",
-            vec![flux(json!({"addons": {"csi": {"dependsOn": ["ccm", "csi"]}}}))],
-        ),
-        rules(
-            "spec.flux.addons[cni].dependsOn",
-            names,
-            vec![flux(json!({"addons": {"cni": {"dependsOn": ["CCM"]}}}))],
         ),
     ]
     .into_iter()

@@ -71,6 +71,7 @@ pub fn is_as_desired(addon: &ClusterAddon, cluster: &Cluster) -> bool {
     has_finalizer(addon)
         && cluster_uid(addon) == Some(cluster.uid().unwrap_or_default())
         && addon.spec.cluster_ref.name.as_deref() == Some(cluster.name().as_str())
+        && addon.spec.cluster_ref.uid.as_deref() == cluster.uid()
 }
 
 /// Returns the `ClusterAddon` of a Cluster to apply. Its owner is the Cluster, whose deletion it does not block.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{FluxObject, Snapshot, addon_of};
+use super::{Snapshot, addon_of};
 use crate::api::ClusterAddon;
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::ownership::other_kind;
@@ -178,8 +178,8 @@ fn delivery(available: &Available) -> Delivery {
 
 /// Whether a `ClusterAddon` has an object of the other kind with the name of a planned object.
 fn has_other_kind(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
-    let other = snapshot.get(other_kind(&planned.id.kind), &planned.id.name);
-    waits_for_other_kind(other.map(FluxObject::object), &snapshot.addon)
+    let other = snapshot.get(other_kind(&planned.id.kind).as_str(), &planned.id.name);
+    waits_for_other_kind(other.map(|other| &other.object), &snapshot.addon)
 }
 
 /// Whether a release was delivered before.

@@ -2,13 +2,15 @@
 //! Cluster, its `ClusterAddon` or its namespace is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{FluxObject, cluster_uid};
+use super::cluster_uid;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, field, text};
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{applier_of, is_prune_disabled};
 use crate::gate::Hold;
 use crate::names::Key;
@@ -111,9 +113,9 @@ impl Pruner {
     /// Whether the `Kustomization` deletes an object once its source lacks the file of the object, or once the
     /// `Kustomization` itself is deleted.
     fn prunes(&self, object: &FluxObject) -> bool {
-        let (namespace, name) = (object.object().namespace.as_deref().unwrap_or_default(), object.name());
-        let id = format!("{namespace}_{name}_{}_{}", object.group(), object.kind());
-        self.prunes && !is_prune_disabled(object.object()) && self.inventory.contains(&id)
+        let (namespace, kind) = (object.object.namespace.as_deref().unwrap_or_default(), object.kind());
+        let id = format!("{namespace}_{}_{}_{kind}", object.name(), kind.group());
+        self.prunes && !is_prune_disabled(&object.object) && self.inventory.contains(&id)
     }
 }
 
@@ -121,9 +123,9 @@ impl Pruner {
 /// objects, which are suspended. The next `ClusterAddon` would resume them, and Flux would then uninstall the addons of
 /// those that it deletes. `pruners` are the Kustomizations that apply the objects, as far as they exist.
 #[must_use]
-pub fn prune_hold(objects: &[FluxObject], pruners: &BTreeMap<Key, Pruner>) -> Option<Hold> {
+pub fn prune_hold(objects: &[Arc<FluxObject>], pruners: &BTreeMap<Key, Pruner>) -> Option<Hold> {
     let (object, key, pruner) = objects.iter().find_map(|object| {
-        let key = applier_of(object.object())?;
+        let key = applier_of(&object.object)?;
         let pruner = pruners.get(&key).filter(|pruner| pruner.prunes(object))?;
         Some((object, key, pruner))
     })?;

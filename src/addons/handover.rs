@@ -7,10 +7,12 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
-use super::{FluxObject, cluster_uid, is_addon_deleted};
+use super::{cluster_uid, is_addon_deleted};
 use crate::api::{ClusterAddon, labels};
 use crate::foreign::capi::Cluster;
-use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::ownership::is_owner;
 
 /// The future of objects that lose their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Disown<'a> {
 #[must_use]
 pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
     match heir {
-        Heir::Next(_) if object.metadata().terminating => {
+        Heir::Next(_) if object.metadata.terminating => {
             Disown { suspend: true, remove_owner: false, handed_over: None }
         }
         Heir::Next(cluster) => Disown { suspend: false, remove_owner: true, handed_over: Some(cluster) },
@@ -47,18 +49,17 @@ pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
 
 /// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
 #[must_use]
-pub fn possibly_owned(addon: &ClusterAddon, owned: &[FluxObject]) -> BTreeSet<(String, String)> {
+pub fn possibly_owned(addon: &ClusterAddon, owned: &[Arc<FluxObject>]) -> BTreeSet<(FluxKind, String)> {
     let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
-    let kinds = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
-    let named = named.filter(|object| kinds.contains(&object.kind.as_str()));
-    let named = named.map(|object| (object.kind.clone(), object.name.clone()));
-    owned.iter().map(|object| (object.kind().to_owned(), object.name().to_owned())).chain(named).collect()
+    let named = named.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.clone())));
+    let named = named.filter(|(kind, _)| !kind.is_source());
+    owned.iter().map(|object| (object.kind(), object.name().to_owned())).chain(named).collect()
 }
 
 /// Whether `live`, an object as the API server has it now, still has to lose its owner.
 #[must_use]
 pub fn is_still_owned(live: &FluxObject, addon: &ClusterAddon) -> bool {
-    live.has_owner(addon) && !live.metadata().terminating
+    is_owner(addon, &live.object) && !live.metadata.terminating
 }
 
 /// Whether the API server confirms that a `ClusterAddon` is deleted and will be replaced, because its Cluster exists and is
@@ -78,12 +79,8 @@ pub fn is_orphaning(object: &ObjectMeta) -> bool {
 
 /// Returns an object that an earlier `ClusterAddon` left as it is after its [adoption].
 #[must_use]
-pub fn adopted(object: &FluxObject, owner: &OwnerReference) -> FluxObject {
-    let mut object = object.clone();
-    let metadata = match &mut object {
-        FluxObject::HelmRelease(found) => &mut Arc::make_mut(found).object,
-        FluxObject::Kustomization(found) => &mut Arc::make_mut(found).object,
-    };
+pub fn adopted(mut object: FluxObject, owner: &OwnerReference) -> FluxObject {
+    let metadata = &mut object.object;
     metadata.owner_references.get_or_insert_default().insert(0, owner.clone());
     metadata.annotations.get_or_insert_default().remove(labels::HANDED_OVER);
     object
@@ -92,7 +89,7 @@ pub fn adopted(object: &FluxObject, owner: &OwnerReference) -> FluxObject {
 /// Returns a JSON patch that makes a `ClusterAddon` the owner of an object that an earlier one left.
 #[must_use]
 pub fn adoption(object: &FluxObject, owner: &OwnerReference) -> Value {
-    let object = object.object();
+    let object = &object.object;
     let annotation = format!("/metadata/annotations/{}", labels::HANDED_OVER.replace('/', "~1"));
     let owners: Vec<_> = std::iter::once(owner).chain(object.owner_references.iter().flatten()).collect();
     json!([

@@ -2,17 +2,21 @@
 //! form. Flux then uninstalls the addon.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Facts, FluxObject, Receipts, Snapshot, Target, is_prune_turn, kind_of};
+use super::{Facts, Receipts, Snapshot, Target, is_prune_turn};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
-use crate::foreign::flux::ownership::{committing_stack, is_applied_by_flux};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned, is_owner};
 use crate::gate::Hold;
 use crate::names::{AddonName, Key, ReleaseName};
-use crate::release::Release;
+use crate::plan::addon_object_name;
+use crate::release::{Addon, Release};
 use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
 /// A Flux object that names a `ClusterAddon` as its owner.
@@ -72,17 +76,40 @@ pub struct PruneFacts<'a> {
     /// The `ClusterAddon`.
     pub addon: &'a ClusterAddon,
     /// The addons of the release, each with the kind of its object.
-    pub release: BTreeMap<&'a AddonName, &'static str>,
+    pub release: BTreeMap<&'a AddonName, FluxKind>,
     /// The Flux objects that name the `ClusterAddon` as their owner.
-    pub objects: &'a [FluxObject],
+    pub objects: &'a [Arc<FluxObject>],
     /// Kind and name of the objects whose files are removed from the repository.
-    pub without_file: &'a BTreeSet<(&'static str, String)>,
+    pub without_file: &'a BTreeSet<(FluxKind, String)>,
+}
+
+impl PruneFacts<'_> {
+    /// Returns the addon that an object delivers; `None` if the operator did not deliver the object. The name decides if the
+    /// release has an addon whose object has it: any client can change a label. An object without an owner belongs to the
+    /// Cluster by a label, too, and has to have the name of its addon's object there.
+    fn addon_of(&self, object: &FluxObject) -> Option<AddonName> {
+        let cluster = cluster_of(self.addon).name;
+        let has_name_of = |addon: &AddonName| {
+            addon_object_name(&cluster, addon).is_ok_and(|name| name.as_str() == object.name())
+        };
+        if let Some(addon) = self.release.keys().find(|addon| has_name_of(addon)) {
+            return Some((*addon).clone());
+        }
+        let labelled: AddonName = object.addon()?.parse().ok()?;
+        (is_owner(self.addon, &object.object) || has_name_of(&labelled)).then_some(labelled)
+    }
 }
 
 /// Returns the addons of a release, each with the kind of its object.
 #[must_use]
-pub fn kinds(release: &Release) -> BTreeMap<&AddonName, &'static str> {
+pub fn kinds(release: &Release) -> BTreeMap<&AddonName, FluxKind> {
     release.addons.iter().map(|of| (&of.name, kind_of(of))).collect()
+}
+
+/// Returns the kind of the object that delivers an addon.
+#[must_use]
+pub fn kind_of(addon: &Addon) -> FluxKind {
+    if addon.is_chart() { FluxKind::HelmRelease } else { FluxKind::Kustomization }
 }
 
 /// An object of an addon that the release does not have, or has in another form.
@@ -93,7 +120,7 @@ pub struct Candidate {
     /// The relation of the addon to the release.
     pub delivers: AddonMatch,
     /// The object.
-    pub object: FluxObject,
+    pub object: Arc<FluxObject>,
     /// The decision about the object.
     pub decision: PruneDecision,
     /// The reason for its deletion, or for the delay if the budget is spent.
@@ -117,7 +144,7 @@ impl Candidate {
             AddonMatch::OtherKind => "the release has it in another form",
             _ => "not in the release",
         };
-        let message = if self.object.is_suspended() {
+        let message = if self.object.suspended {
             let (kind, name) = (self.object.kind(), self.object.name());
             format!("{why}: {kind} {name} is suspended, and stays until it is resumed")
         } else if self.delivers == AddonMatch::NotInRelease {
@@ -134,8 +161,7 @@ impl Candidate {
 #[must_use]
 pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> Vec<Candidate> {
     let found = facts.objects.iter().filter_map(|object| {
-        // The operator did not deliver an object without the name of an addon, and keeps it.
-        let addon: AddonName = object.addon()?.parse().ok()?;
+        let addon = facts.addon_of(object)?;
         let delivers = match facts.release.get(&addon) {
             None => AddonMatch::NotInRelease,
             Some(kind) if *kind == object.kind() => AddonMatch::Current,
@@ -172,7 +198,7 @@ pub fn is_prune_pending(facts: &PruneFacts, (stack, is_suspended): (&Key, bool))
     if facts.addon.spec.suspend || is_suspended || is_theirs {
         return false;
     }
-    candidates(facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
+    candidates(facts, |_| false).iter().any(|candidate| !candidate.object.suspended)
 }
 
 /// Returns kind and name of the objects that Flux applies from a repository and whose removal the status of their
@@ -180,8 +206,8 @@ pub fn is_prune_pending(facts: &PruneFacts, (stack, is_suspended): (&Key, bool))
 #[must_use]
 pub fn reported_without_file(
     addon: &ClusterAddon,
-    objects: &[FluxObject],
-) -> BTreeSet<(&'static str, String)> {
+    objects: &[Arc<FluxObject>],
+) -> BTreeSet<(FluxKind, String)> {
     let removed =
         [AddonMatch::NotInRelease, AddonMatch::OtherKind].map(|delivers| uninstalled(delivers).message);
     let is_removed = |message: &str| removed.iter().any(|removed| message.starts_with(removed.as_str()));
@@ -189,15 +215,16 @@ pub fn reported_without_file(
         .filter(|of| of.message.as_deref().is_some_and(is_removed))
         .filter_map(|of| of.object.as_ref())
         .collect();
-    let is_reported =
-        |object: &&FluxObject| is_applied_by_flux(object.object()) && reported.contains(&&object.reference());
+    let is_reported = |object: &&Arc<FluxObject>| {
+        is_applied_by_flux(&object.object) && reported.contains(&&object.reference())
+    };
     objects.iter().filter(is_reported).map(|object| (object.kind(), object.name().to_owned())).collect()
 }
 
 /// Returns the owned object. `delivers` applies only if the object belongs to the `ClusterAddon`.
 fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> OwnedObject {
-    let delivers = if object.is_owned(addon) { delivers } else { AddonMatch::OtherOwner };
-    OwnedObject { delivers, suspended: object.is_suspended(), terminating: object.metadata().terminating }
+    let delivers = if is_owned(&object.object, addon) { delivers } else { AddonMatch::OtherOwner };
+    OwnedObject { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
 }
 
 fn uninstalled(delivers: AddonMatch) -> Hold {
@@ -231,8 +258,8 @@ pub fn is_prune_confirmed(
 /// Whether an object did not change since the decision to delete it. `live` is the object as the API server has it now.
 #[must_use]
 pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAddon) -> bool {
-    live.object().uid == candidate.object.object().uid
-        && live.addon() == Some(candidate.addon.as_str())
+    live.object.uid == candidate.object.object.uid
+        && live.addon() == candidate.object.addon()
         && prune_decision(owned(live, addon, AddonMatch::NotInRelease), true) == PruneDecision::Delete
 }
 

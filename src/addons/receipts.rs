@@ -1,12 +1,13 @@
 //! The results of the writes for a Cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::decision::planned_addons;
-use super::{Available, Decision, Delivery, Facts, FluxObject, Snapshot, Target, committed_by};
+use super::{Available, Decision, Delivery, Facts, Snapshot, Target, committed_by};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
-use crate::foreign::flux::observed::SpecDigest;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::plan::delivery::{Action, Baseline, LiveObject, action};
@@ -31,7 +32,7 @@ pub struct Receipts {
     /// The `ClusterStack` whose repository has or will have the objects.
     pub committed_by: Option<String>,
     /// The objects after the writes.
-    pub objects: Vec<FluxObject>,
+    pub objects: Vec<Arc<FluxObject>>,
 }
 
 impl Receipts {
@@ -60,14 +61,14 @@ impl Receipts {
         for planned in available.planned() {
             let (name, found) = (addon_of(planned), found(planned));
             if decision.delivery == Delivery::Commit {
-                let applied = found.map(LiveObject::from);
+                let applied = found.map(|found| LiveObject::from(&**found));
                 let applied =
                     applied.filter(|found| action(planned, Some(*found), Baseline::Plan) == Action::Nothing);
                 match applied {
                     Some(found) => _ = receipts.expected.insert(name.to_owned(), found.spec_digest.clone()),
                     None => _ = receipts.committed.insert(name.to_owned(), committing()),
                 }
-            } else if decision.blocked.contains(name) || found.is_some_and(|it| it.metadata().terminating) {
+            } else if decision.blocked.contains(name) || found.is_some_and(|it| it.metadata.terminating) {
                 receipts.expected.remove(name);
                 receipts.waiting.insert(name.to_owned());
             } else {
@@ -174,5 +175,5 @@ fn is_as_planned(
     let owner = snapshot.addon.metadata.uid.as_deref();
     let last_write = Baseline::LastWrite { spec_digest: expected, owner, namespace: None };
     let baseline = if by_git { Baseline::Plan } else { last_write };
-    action(planned, Some(found.into()), baseline) == Action::Nothing
+    action(planned, Some((&**found).into()), baseline) == Action::Nothing
 }

@@ -1,21 +1,24 @@
 //! Rolls up the status of a `ClusterAddon` from the facts about its Cluster and the results of the writes.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::snapshot::named;
 use super::{
-    Available, Facts, FluxObject, Pruning, Receipts, Snapshot, Target, addon_of, committed_by, has_release,
+    Available, Facts, Pruning, Receipts, Snapshot, Target, addon_of, committed_by, has_release,
     rendered_inputs, requested_at,
 };
 use crate::api::Reason;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate;
 use crate::names::AddonName;
 use crate::plan;
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, cluster_addon, expected_since,
-    helm_release, kustomization,
+    judge,
 };
 
 /// The report of a reconcile about a Cluster.
@@ -133,7 +136,7 @@ fn known_as(before: &AddonStatus) -> Option<KnownAs> {
 /// The snapshot, and the objects after the writes.
 struct View<'a> {
     snapshot: &'a Snapshot,
-    written: &'a [FluxObject],
+    written: &'a [Arc<FluxObject>],
 }
 
 impl View<'_> {
@@ -264,19 +267,10 @@ impl View<'_> {
         let since = expected_since(before, expected.spec_digest.as_deref()?, self.snapshot.now);
         let expected = Expected::kept(expected, since)?;
         let moment = self.snapshot.moment(&object.kind);
-        let (verdict, version) = match named(self.written, object)
-            .or_else(|| named(&self.snapshot.objects, object))?
-        {
-            FluxObject::HelmRelease(found) => {
-                let deployed = found.status.history.first().filter(|snapshot| snapshot.status == "deployed");
-                let version = deployed.map(|snapshot| snapshot.chart_version.clone());
-                (helm_release(found, &expected, &moment), version)
-            }
-            FluxObject::Kustomization(found) => {
-                let version = found.status.last_applied_revision.clone();
-                (kustomization(found, &expected, &moment), version)
-            }
-        };
-        Some((verdict, AddonState { spec_digest: None, version }))
+        let found = named(self.written, object).or_else(|| named(&self.snapshot.objects, object))?;
+        let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");
+        let deployed = deployed.map(|latest| latest.chart_version.as_str());
+        let version = deployed.or(found.status.applied_revision()).map(str::to_owned);
+        Some((judge(found, &expected, &moment), AddonState { spec_digest: None, version }))
     }
 }

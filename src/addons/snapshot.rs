@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::FluxObject;
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
-use crate::foreign::flux::observed::{HelmReleaseStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::rollup::{Applier, DEADLINE, Moment};
 
 /// The state of the addons of one Cluster at one time.
@@ -17,9 +17,9 @@ pub struct Snapshot {
     /// The `ClusterAddon`.
     pub addon: Arc<ClusterAddon>,
     /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
-    pub objects: Vec<FluxObject>,
+    pub objects: Vec<Arc<FluxObject>>,
     /// Kind and name of the objects whose files are removed from the repository that Flux applies.
-    pub without_file: BTreeSet<(&'static str, String)>,
+    pub without_file: BTreeSet<(FluxKind, String)>,
     /// The state of helm-controller.
     pub helm_controller: Applier,
     /// The state of kustomize-controller.
@@ -31,7 +31,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Returns the object with that kind and name.
     #[must_use]
-    pub fn get(&self, kind: &str, name: &str) -> Option<&FluxObject> {
+    pub fn get(&self, kind: &str, name: &str) -> Option<&Arc<FluxObject>> {
         find(&self.objects, kind, name)
     }
 
@@ -43,18 +43,22 @@ impl Snapshot {
     /// Returns the moment of the snapshot with the state of a kind's controller.
     #[must_use]
     pub fn moment(&self, kind: &str) -> Moment {
-        let is_helm = kind == HelmReleaseStatus::KIND;
+        let is_helm = kind == FluxKind::HelmRelease.as_str();
         let applier = if is_helm { self.helm_controller } else { self.kustomize_controller };
         Moment { now: self.now, applier, deadline: DEADLINE }
     }
 }
 
 /// Returns the object with that kind and name.
-pub(super) fn find<'a>(objects: &'a [FluxObject], kind: &str, name: &str) -> Option<&'a FluxObject> {
-    objects.iter().find(|object| object.kind() == kind && object.name() == name)
+pub(super) fn find<'a>(
+    objects: &'a [Arc<FluxObject>],
+    kind: &str,
+    name: &str,
+) -> Option<&'a Arc<FluxObject>> {
+    objects.iter().find(|object| object.kind().as_str() == kind && object.name() == name)
 }
 
 /// Returns the object that the status of a `ClusterAddon` names.
-pub(super) fn named<'a>(objects: &'a [FluxObject], object: &AddonObject) -> Option<&'a FluxObject> {
+pub(super) fn named<'a>(objects: &'a [Arc<FluxObject>], object: &AddonObject) -> Option<&'a Arc<FluxObject>> {
     find(objects, &object.kind, &object.name)
 }

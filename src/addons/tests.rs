@@ -16,6 +16,9 @@ use super::*;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::ownership::is_owned;
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::names::AddonName;
@@ -68,8 +71,9 @@ fn cluster(changes: &Value) -> Cluster {
 }
 
 /// Returns a Flux object of an addon of Cluster `c1` with these changes.
-fn flux_object(kind: &str, addon: &str, changes: &Value) -> FluxObject {
+fn flux_object(kind: &str, addon: &str, changes: &Value) -> Arc<FluxObject> {
     let mut object = json!({
+        "kind": kind,
         "metadata": {
             "name": format!("c1.{addon}"), "namespace": "work", "uid": format!("{kind} {addon}"),
             "labels": {labels::ADDON: addon, labels::CLUSTER_NAME: "c1"},
@@ -78,10 +82,7 @@ fn flux_object(kind: &str, addon: &str, changes: &Value) -> FluxObject {
         "spec": {},
     });
     merge(&mut object, changes);
-    match kind {
-        "HelmRelease" => FluxObject::HelmRelease(Arc::new(serde_json::from_value(object).unwrap())),
-        _ => FluxObject::Kustomization(Arc::new(serde_json::from_value(object).unwrap())),
-    }
+    Arc::new(serde_json::from_value(object).unwrap())
 }
 
 fn suspended() -> Value {
@@ -110,7 +111,7 @@ fn object_is_owned_by_uid_or_by_labels_of_flux() {
         (applied_elsewhere, false, "Flux applies it for a Cluster of another namespace"),
         (applied("c1", "app"), false, "a label alone proves nothing"),
     ] {
-        assert_eq!(flux_object("HelmRelease", "cni", &changes).is_owned(&addon), expected, "{why}");
+        assert_eq!(is_owned(&flux_object("HelmRelease", "cni", &changes).object, &addon), expected, "{why}");
     }
 }
 
@@ -122,7 +123,7 @@ struct Scene {
     ready: Report,
     cluster: Cluster,
     addon: Value,
-    objects: Vec<FluxObject>,
+    objects: Vec<Arc<FluxObject>>,
     is_suspended: bool,
     elsewhere: Option<Hold>,
 }

@@ -205,11 +205,20 @@ pub struct RenderedInputs {
     pub fields: BTreeMap<String, String>,
 }
 
+/// The beginning of the names of all `ClusterAddon`s.
+const NAME_PREFIX: &str = "cluster-addon-";
+
 impl ClusterAddon {
     /// The name of a Cluster's `ClusterAddon`, which is in the Cluster's namespace.
     #[must_use]
     pub fn name_for(cluster: &str) -> String {
-        format!("cluster-addon-{cluster}")
+        format!("{NAME_PREFIX}{cluster}")
+    }
+
+    /// The name of the Cluster of a `ClusterAddon` with [that name](Self::name_for); `None` for another name.
+    #[must_use]
+    pub fn cluster_for(name: &str) -> Option<&str> {
+        name.strip_prefix(NAME_PREFIX).filter(|cluster| !cluster.is_empty())
     }
 
     /// The digest of the spec of an addon's object, as it was when the status was written last.

@@ -306,9 +306,10 @@ reasons! {
         "The release or a field of the spec is invalid.",
         "Read the message, which names the file and the line, or the field.";
     ReleaseClaimed:
-        "Two ClusterStacks of one namespace claim the same release; the one that has the release, otherwise the older \
-        one, keeps it.",
-        "Delete one of the ClusterStacks, or remove the version from its spec.versions.";
+        "Two ClusterStacks claim the same release, or the same source beside a GitRepository of a third namespace; the \
+        one that has it, otherwise the older one, keeps it.",
+        "Delete one of the ClusterStacks, remove the version from its spec.versions, or refer to a GitRepository in its \
+        own namespace.";
     PinUnreachable:
         "Flux can no longer fetch the commit that a release is pinned to.",
         "Restore the commit in the stack repository, and protect the branch from history rewrites.";

@@ -8,13 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
-use crate::foreign::flux::observed::{GitRepository, HelmChart, Kustomization, Observed};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::line::Line;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
@@ -67,9 +68,11 @@ struct ExistingChart {
     digest: String,
 }
 
-/// The sources and charts of an earlier plan: in the cluster, in the output directory, or in a file.
+/// The sources and charts of an earlier plan: in the cluster, in the output directory, or in a file. In a cluster, only
+/// those count that are [as the operator wrote them](crate::plan::memory).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
+    pins: BTreeMap<ReleaseName, ExistingSource>,
     sources: Namespaced<ExistingSource>,
     charts: Namespaced<ExistingChart>,
     manifests: BTreeMap<Manifests, BTreeSet<ReleaseName>>,
@@ -83,46 +86,47 @@ type Manifests = (String, String, String);
 type Namespaced<T> = BTreeMap<String, BTreeMap<String, T>>;
 
 impl Existing {
-    /// Adds an object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted counts.
-    pub fn insert(&mut self, object: &Value) {
-        match text(object, &["kind"]) {
-            "GitRepository" => self.read(object, Self::insert_repository),
-            "HelmChart" => self.read(object, Self::insert_chart),
-            "Kustomization" => self.read(object, Self::insert_manifests),
-            _ => {}
-        }
-    }
-
     /// Adds an object as a cache would have it. An object whose shape is not Flux's is not ours.
-    fn read<T: DeserializeOwned>(&mut self, object: &Value, insert: impl Fn(&mut Self, &T)) {
-        if let Ok(observed) = T::deserialize(object) {
-            insert(self, &observed);
+    pub fn insert(&mut self, object: &Value) {
+        // There may be thousands, and none counts.
+        if text(object, &["kind"]) == FluxKind::HelmRelease.as_str() {
+            return;
+        }
+        if let Ok(observed) = FluxObject::deserialize(object) {
+            self.insert_observed(&observed);
         }
     }
 
-    /// Like [`Existing::insert`], for a watched `GitRepository`.
-    pub fn insert_repository(&mut self, object: &GitRepository) {
-        let revision = object.refers_to.commit.parse();
-        if let (Some((place, digest)), Ok(revision)) = (place(object), revision) {
-            self.sources.entry(place.1).or_default().insert(place.0, ExistingSource { revision, digest });
+    /// Adds the pin of a release, which counts more than its `GitRepository`. An invalid one does not count.
+    pub fn insert_pin(&mut self, release: ReleaseName, pin: &PinnedSource) {
+        if let Ok(revision) = pin.revision.parse() {
+            self.pins.insert(release, ExistingSource { revision, digest: pin.digest.clone() });
         }
     }
 
-    /// Like [`Existing::insert`], for a watched `HelmChart`.
-    pub fn insert_chart(&mut self, object: &HelmChart) {
-        let (source, path) = (object.refers_to.source.clone(), object.refers_to.chart.clone());
-        if let Some((place, digest)) = place(object) {
-            self.charts.entry(place.1).or_default().insert(place.0, ExistingChart { source, path, digest });
-        }
-    }
-
-    /// Like [`Existing::insert`], for a watched `Kustomization`.
-    pub fn insert_manifests(&mut self, object: &Kustomization) {
-        let addon = object.object.labels.as_ref().and_then(|labels| labels.get(labels::ADDON));
-        let Ok(source) = object.refers_to.source.parse::<ReleaseName>() else { return };
-        if let (Some(addon), Some((place, digest))) = (addon, place(object)) {
-            let of = Some(&object.refers_to.source_namespace).filter(|of| !of.is_empty()).unwrap_or(&place.0);
-            self.manifests.entry((addon.clone(), digest, of.clone())).or_default().insert(source);
+    /// Adds a watched object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted
+    /// counts.
+    pub fn insert_observed(&mut self, object: &FluxObject) {
+        let Some((place, digest)) = place(object) else { return };
+        let of = &object.refers_to;
+        match object.kind() {
+            FluxKind::GitRepository => {
+                let Ok(revision) = of.commit.parse() else { return };
+                self.sources.entry(place.1).or_default().insert(place.0, ExistingSource { revision, digest });
+            }
+            FluxKind::HelmChart => {
+                let chart = ExistingChart { source: of.source.clone(), path: of.chart.clone(), digest };
+                self.charts.entry(place.1).or_default().insert(place.0, chart);
+            }
+            FluxKind::Kustomization => {
+                let (Some(addon), Ok(source)) = (object.addon(), of.source.parse::<ReleaseName>()) else {
+                    return;
+                };
+                let beside = Some(&of.source_namespace).filter(|of| !of.is_empty()).unwrap_or(&place.0);
+                let key = (addon.to_owned(), digest, beside.clone());
+                self.manifests.entry(key).or_default().insert(source);
+            }
+            FluxKind::HelmRelease => {}
         }
     }
 
@@ -143,9 +147,13 @@ impl Existing {
         Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
     }
 
-    /// The source that pins a release. It is beside the class: users who may write objects in the namespace of a Cluster
-    /// must not choose contents, so the copies there do not count.
+    /// The pin of a release: that of its `ClusterStackRelease`, otherwise of its source. The source is beside the class:
+    /// users who may write objects in the namespace of a Cluster must not choose contents, so the copies there do not
+    /// count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
+        if let Some(pin) = self.pins.get(release) {
+            return Some(pin);
+        }
         self.sources.get(&release.to_string())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 
@@ -156,7 +164,7 @@ impl Existing {
 }
 
 /// Namespace and name of an object, and the digest of its content; `None` if it has no digest or is being deleted.
-fn place<Status>(object: &Observed<Status>) -> Option<((String, String), String)> {
+fn place(object: &FluxObject) -> Option<((String, String), String)> {
     let digest = object.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
     let place = (object.object.namespace.clone().unwrap_or_default(), object.object.name.clone()?);
     (!digest.is_empty() && !object.metadata.terminating).then(|| (place, digest.clone()))

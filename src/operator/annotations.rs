@@ -3,39 +3,59 @@
 use kube::Resource;
 use serde_json::{Value, json};
 
+use super::caches::Stored;
 use super::context::Context;
 use crate::api::labels::SUSPEND_FIELD_MANAGER;
-use crate::runtime::api_server::{Kind, RequestError};
-use crate::runtime::cache::{Cache, Cached, Key};
+use crate::foreign::flux::observed::FluxObject;
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 
 /// Sets annotations of this object, but not of another object with the same name.
-pub(super) async fn annotate<K: Kind + Cached>(
+pub(super) async fn annotate<K: Stored>(
     context: &Context,
-    cache: &Cache<K>,
     object: &K,
     annotations: &[(&str, &str)],
 ) -> Result<(), RequestError> {
-    let written = context.api.patch(&Key::of(object), patch(object, annotations)).await?;
-    cache.written(written);
+    let kind = object.resource();
+    let written = context.api.patch(&Key::of(object), patch(object, annotations), &kind).await?;
+    K::cache(&context.caches, &kind).written(written);
     Ok(())
 }
 
-/// Sets or unsets `spec.suspend` of a Flux object, with a separate field manager.
-pub(super) async fn suspend<K: Kind>(context: &Context, key: &Key, suspend: bool) -> Result<K, RequestError> {
-    let patch = json!({"spec": {"suspend": suspend.then_some(true)}});
-    context.api.merge(key, patch, SUSPEND_FIELD_MANAGER).await
+/// Sets or unsets `spec.suspend` of this Flux object, but not of another object with the same name. The field has a separate
+/// field manager.
+pub(super) async fn suspend(
+    context: &Context,
+    object: &FluxObject,
+    suspend: bool,
+) -> Result<FluxObject, RequestError> {
+    let operations = suspension(object, suspend);
+    context.api.patch_as(&Key::of(object), operations, SUSPEND_FIELD_MANAGER, &object.kind()).await
+}
+
+/// Returns a JSON patch that sets or unsets `spec.suspend` of this object, but not of another object with the same name.
+fn suspension(object: &FluxObject, suspend: bool) -> Value {
+    let place = "/spec/suspend";
+    let add = json!({"op": "add", "path": place, "value": true});
+    // A field that is not there cannot be removed.
+    let remove = (!suspend).then(|| json!({"op": "remove", "path": place}));
+    [is_same(object), add].into_iter().chain(remove).collect()
 }
 
 /// Returns a JSON patch that sets annotations of this object, but not of another object with the same name.
 pub(super) fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
     let (metadata, place) = (object.meta(), "/metadata/annotations");
-    let same = json!({"op": "test", "path": "/metadata/uid", "value": metadata.uid});
     let none = metadata.annotations.is_none().then(|| json!({"op": "add", "path": place, "value": {}}));
     let add = annotations.iter().map(|(name, value)| {
         let path = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
         json!({"op": "add", "path": path, "value": value})
     });
-    [same].into_iter().chain(none).chain(add).collect()
+    [is_same(object)].into_iter().chain(none).chain(add).collect()
+}
+
+/// Returns the operation of a JSON patch that fails for another object with the same name.
+fn is_same(object: &impl Resource) -> Value {
+    json!({"op": "test", "path": "/metadata/uid", "value": object.meta().uid})
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::foreign::flux::observed::{CONTROLLERS, controller_of};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::CONTROLLERS;
 use crate::rollup::{Applier, Pulse, SeenLease};
 
 /// The state of Flux's controllers.
@@ -43,7 +44,7 @@ impl Appliers {
     /// Returns the controller that applies objects of a kind.
     #[must_use]
     pub fn of(&self, kind: &str) -> Applier {
-        let Some(name) = controller_of(kind) else { return Applier::unknown() };
+        let Some(name) = FluxKind::of(kind).map(FluxKind::controller) else { return Applier::unknown() };
         self.lock().get(name).map_or_else(Applier::unknown, |known| Applier { name, pulse: known.pulse })
     }
 

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::PartialObjectMeta;
 use kube::core::ApiResource;
 
 use super::appliers::Appliers;
 use super::budget::Budgets;
+use super::caches::Caches;
 use super::git_delivery::state::GitDelivery;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
@@ -17,45 +16,22 @@ use super::publisher::reports::Publisher;
 use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::settings::Settings;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
-use crate::foreign::flux::observed::{
-    GitRepository, HelmChart, HelmRelease, Kustomization, Observed, ObservedKind,
-};
+use crate::api::{ClusterAddon, ClusterStack};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
 use crate::names::{AddonName, ReleaseName};
+use crate::plan::delivery::NamespaceState;
 use crate::release::Release;
 use crate::rollup::{DEADLINE, Moment, Report};
 use crate::runtime::api_server::ApiServer;
-use crate::runtime::cache::{Cache, Change, Key};
+use crate::runtime::cache::{Change, Key};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
 use crate::runtime::queue::Trigger;
 use crate::subscription::{self, Claimant};
-
-/// The watched objects of the API server.
-#[derive(Debug, Default)]
-pub struct Caches {
-    /// `ClusterStack`s.
-    pub stacks: Cache<ClusterStack>,
-    /// `ClusterStackRelease`s.
-    pub releases: Cache<ClusterStackRelease>,
-    /// `ClusterAddon`s.
-    pub addons: Cache<ClusterAddon>,
-    /// Clusters.
-    pub clusters: Cache<ClusterObject>,
-    /// Namespaces.
-    pub namespaces: Cache<PartialObjectMeta<Namespace>>,
-    /// `GitRepository`s: the operator's own, and those that `ClusterStack`s refer to.
-    pub git_repositories: Cache<GitRepository>,
-    /// `HelmChart`s of the operator.
-    pub helm_charts: Cache<HelmChart>,
-    /// `HelmRelease`s of the operator.
-    pub helm_releases: Cache<HelmRelease>,
-    /// `Kustomization`s of the operator.
-    pub kustomizations: Cache<Kustomization>,
-}
 
 /// Triggers of the queues: a change that matters for an object enqueues its key.
 #[derive(Clone, Debug)]
@@ -248,8 +224,9 @@ impl Context {
             let stack = stack.metadata.name.clone().unwrap_or_default();
             return Err(StackError::AccessDenied { stack, namespace, name });
         }
-        let followed =
-            key.and_then(|key| self.caches.git_repositories.get(&key)).map(|found| found.to_source());
+        let followed = key
+            .and_then(|key| self.caches.flux.get(FluxKind::GitRepository, &key))
+            .map(|found| found.to_source());
         let mut stack = Stack::new(stack, default, followed.iter())?;
         let account = self.settings.default_service_account.as_ref().map(ToString::to_string);
         stack.flux.service_account_name = stack.flux.service_account_name.or(account);
@@ -268,6 +245,18 @@ impl Context {
     pub fn is_terminating(&self, namespace: &str) -> bool {
         let found = self.caches.namespaces.get(&Key::new("", namespace));
         found.is_some_and(|found| found.metadata.deletion_timestamp.is_some())
+    }
+
+    /// Returns the state of a Namespace. An operator of one namespace watches no other.
+    #[must_use]
+    pub fn namespace_state(&self, name: &str) -> NamespaceState {
+        let is_known = self.caches.namespaces.get(&Key::new("", name)).is_some();
+        match is_known {
+            true if self.is_terminating(name) => NamespaceState::Terminating,
+            true => NamespaceState::Present,
+            false if self.settings.watch.all_namespaces => NamespaceState::Absent,
+            false => NamespaceState::Unknown,
+        }
     }
 
     /// The resource of Clusters in the version that the API server prefers; `None` before discovery.
@@ -382,7 +371,8 @@ impl Context {
     }
 
     /// Records that a controller is working, if only the controller makes such a change.
-    pub fn note_movement<Status: ObservedKind>(&self, change: &Change<Observed<Status>>) {
+    pub fn note_movement(&self, change: &Change<FluxObject>) {
+        let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         let is_answer = match (&change.before, &change.now) {
             (Some(before), Some(now)) => now.is_answered_since(before),
             // The controller removed its finalizer.
@@ -390,7 +380,7 @@ impl Context {
             (None, _) => false,
         };
         if is_answer {
-            self.appliers.moved(Status::CONTROLLER, self.clock.now());
+            self.appliers.moved(object.kind().controller(), self.clock.now());
         }
     }
 }

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
 use futures::channel::mpsc::UnboundedReceiver;
 use futures::future::join5;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::PartialObjectMeta;
+use futures::{Stream, StreamExt as _};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher;
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
-use serde::de::DeserializeOwned;
 use tracing::{Instrument as _, error, info, info_span};
 
+use super::caches::Caches;
 use super::context::{Context, Parts, Triggers};
 use super::enqueue::{enqueue_all, on_cluster_event, on_namespace_event, on_related_event, on_stack_event};
 use super::metrics::Queue;
@@ -26,6 +24,7 @@ use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
 use crate::api::ClusterStack;
 use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
+use crate::foreign::flux::FluxKind;
 use crate::runtime::api_server::{ApiServer, Transport};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 use crate::runtime::clock::Clock;
@@ -129,15 +128,27 @@ fn assemble(
 /// Starts all watches. They run until the process ends.
 fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiver<Changed>) {
     let ours = format!("{}={}", labels::MANAGED_BY, labels::FIELD_MANAGER);
-    feed(process, context, None, |context| &context.caches.releases, enqueue::on_release_event);
-    feed(process, context, None, |context| &context.caches.addons, enqueue::on_addon_event);
-    feed(process, context, None, |context| &context.caches.git_repositories, enqueue::on_repository_event);
-    feed(process, context, Some(&ours), |context| &context.caches.helm_charts, enqueue::on_source_event);
-    feed(process, context, Some(&ours), |context| &context.caches.helm_releases, enqueue::on_flux_event);
-    feed(process, context, Some(&ours), |context| &context.caches.kustomizations, enqueue::on_flux_event);
-    watch_stacks(process, context);
+    let events = watches::events(api(process), None);
+    feed(process, context, &(), events, |caches| &caches.releases, enqueue::on_release_event);
+    let events = watches::events(api(process), None);
+    feed(process, context, &(), events, |caches| &caches.addons, enqueue::on_addon_event);
+    for kind in FluxKind::ALL {
+        // ClusterStacks may follow any GitRepository.
+        let labels = (kind != FluxKind::GitRepository).then_some(ours.as_str());
+        let api = watches::api_of(process.client.clone(), only_namespace(process).as_deref(), &kind);
+        let events = watches::events(api, labels);
+        feed(process, context, &kind, events, move |caches| caches.flux.of(kind), enqueue::on_flux_event);
+    }
+    // The label selector restricts only the ClusterStacks.
+    let selector = process.settings.watch.label_selector.as_deref();
+    let events =
+        watches::well_formed(watches::events(api::<DeserializeGuard<ClusterStack>>(process), selector));
+    feed(process, context, &(), events, |caches| &caches.stacks, on_stack_event);
     watch_clusters(process, context);
-    watch_namespaces(process, context);
+    let only = only_namespace(process).map(|namespace| format!("metadata.name={namespace}"));
+    let config = watcher::Config { field_selector: only, ..watcher::Config::default() };
+    let events = watcher::watcher(Api::all(process.client.clone()), config).default_backoff();
+    feed(process, context, &(), events, |caches| &caches.namespaces, on_namespace_event);
     let reader = context.clone();
     process.tasks.spawn("Leases of Flux's controllers", async move { leases::watch(&reader).await });
     let context = context.clone();
@@ -169,36 +180,20 @@ fn name<K: Resource>(kind: &K::DynamicType) -> String {
     format!("{} ({})", K::kind(kind), K::api_version(kind))
 }
 
-/// Starts the watch of one kind.
-fn feed<K>(
+/// Starts the watch of one kind, which feeds a cache.
+fn feed<K: Cached>(
     process: &Process,
     context: &Arc<Context>,
-    labels: Option<&str>,
-    cache: fn(&Context) -> &Cache<K>,
+    kind: &K::DynamicType,
+    events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
+    cache: impl Fn(&Caches) -> &Cache<K> + Send + 'static,
     on_change: fn(&Context, &Change<K>),
-) where
-    K: Cached + Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned + Clone,
-    K: std::fmt::Debug,
-{
-    let events = watches::events(api::<K>(process), labels);
-    let (context, readiness) = (context.clone(), process.readiness.clone());
-    readiness.waits_for(&watches::part(&name::<K>(&())), "not listed yet");
-    process.tasks.spawn(format!("watch of {}", name::<K>(&())), async move {
-        let feed = Feed { name: name::<K>(&()), cache: cache(&context), waits: Some(&readiness) };
+) {
+    let (context, readiness, name) = (context.clone(), process.readiness.clone(), name::<K>(kind));
+    readiness.waits_for(&watches::part(&name), "not listed yet");
+    process.tasks.spawn(format!("watch of {name}"), async move {
+        let feed = Feed { name, cache: cache(&context.caches), waits: Some(&readiness) };
         feed.run(events, |change| on_change(&context, &change)).await;
-    });
-}
-
-/// Starts the watch of `ClusterStack`s, the only one that the label selector restricts.
-fn watch_stacks(process: &Process, context: &Arc<Context>) {
-    let selector = process.settings.watch.label_selector.clone();
-    let events = watches::events(api::<DeserializeGuard<ClusterStack>>(process), selector.as_deref());
-    let (context, readiness) = (context.clone(), process.readiness.clone());
-    readiness.waits_for(&watches::part(&name::<ClusterStack>(&())), "not listed yet");
-    process.tasks.spawn("watch of ClusterStacks", async move {
-        let feed =
-            Feed { name: name::<ClusterStack>(&()), cache: &context.caches.stacks, waits: Some(&readiness) };
-        feed.run(watches::well_formed(events), |change| on_stack_event(&context, &change)).await;
     });
 }
 
@@ -222,21 +217,6 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
     });
 }
 
-/// Starts the watch of Namespaces, for their deletion.
-fn watch_namespaces(process: &Process, context: &Arc<Context>) {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(process.client.clone());
-    let only = only_namespace(process).map(|namespace| format!("metadata.name={namespace}"));
-    let config = watcher::Config { field_selector: only, ..watcher::Config::default() };
-    let events = watcher::watcher(api, config).default_backoff();
-    let (context, readiness) = (context.clone(), process.readiness.clone());
-    readiness.waits_for(&watches::part(&name::<Namespace>(&())), "not listed yet");
-    process.tasks.spawn("watch of Namespaces", async move {
-        let feed =
-            Feed { name: name::<Namespace>(&()), cache: &context.caches.namespaces, waits: Some(&readiness) };
-        feed.run(events, |change| on_namespace_event(&context, &change)).await;
-    });
-}
-
 /// Waits until all caches are complete.
 async fn synced(context: &Context) {
     let caches = &context.caches;
@@ -246,10 +226,7 @@ async fn synced(context: &Context) {
             && caches.addons.is_synced()
             && caches.clusters.is_synced()
             && caches.namespaces.is_synced()
-            && caches.git_repositories.is_synced()
-            && caches.helm_charts.is_synced()
-            && caches.helm_releases.is_synced()
-            && caches.kustomizations.is_synced()
+            && FluxKind::ALL.into_iter().all(|kind| caches.flux.of(kind).is_synced())
     };
     while !is_synced() {
         tokio::time::sleep(SYNC_PAUSE).await;

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::{ApiResource, DynamicObject};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use crate::foreign::flux::observed::{Observed, ObservedKind, SpecDigest};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::plan::PlannedObject;
-use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields, is_kept_by_namespace};
+use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields};
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Cache, Key};
+use crate::runtime::cache::Key;
 
 /// The result of delivering an object.
 #[derive(Debug)]
-pub struct Delivery<Status> {
+pub struct Delivery {
     /// The object as it is now; `None` while an old object of the same name is being deleted.
-    pub object: Option<Arc<Observed<Status>>>,
+    pub object: Option<Arc<FluxObject>>,
     /// Digest of the spec as returned by the operator's last write.
     pub expected: Option<SpecDigest>,
     /// The field manager whose changes were reverted, if any.
@@ -44,23 +45,21 @@ const ABSENT: &str = "1";
 
 /// Returns the digest of the spec of an object that Flux applied as planned; `None` if the object does not exist, or is as
 /// in an earlier plan. Its present spec counts as planned, because Flux corrects drift.
-pub fn applied<Status: ObservedKind>(
-    cache: &Cache<Observed<Status>>,
-    planned: &PlannedObject,
-) -> Option<SpecDigest> {
-    let found = cache.get(&Key::new(&planned.id.namespace, &planned.id.name))?;
+pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest> {
+    let found = context.caches.flux.get(planned.kind()?, &planned.id.key())?;
     delivery::applied(&found, planned)
 }
 
-/// Delivers an object, and caches the result.
-pub async fn deliver<Status: ObservedKind>(
+/// Delivers an object of a kind, and caches the result.
+pub async fn deliver(
     context: &Context,
-    cache: &Cache<Observed<Status>>,
+    kind: FluxKind,
     desired: Desired<'_>,
-) -> Result<Delivery<Status>, RequestError> {
-    let key = Key::new(&desired.planned.id.namespace, &desired.planned.id.name);
+) -> Result<Delivery, RequestError> {
+    let cache = context.caches.flux.of(kind);
+    let key = desired.planned.id.key();
     let found = cache.get(&key);
-    let keeper = keeper::<Status>(context, &desired);
+    let keeper = keeper(context, kind, &desired);
     let baseline = Baseline::LastWrite {
         spec_digest: desired.expected,
         owner: desired.owners.first().map(|owner| owner.uid.as_str()),
@@ -70,7 +69,7 @@ pub async fn deliver<Status: ObservedKind>(
     let expected = desired.expected.cloned();
     match todo {
         Action::Nothing => {
-            context.metrics.runtime.skipped(Status::KIND);
+            context.metrics.runtime.skipped(kind.as_str());
             Ok(Delivery { object: found, expected, repaired: None })
         }
         Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
@@ -80,7 +79,7 @@ pub async fn deliver<Status: ObservedKind>(
             let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
             let before = before.as_deref();
             let over = desired.shared.then(|| before.unwrap_or(ABSENT));
-            let written = apply(context, &key, desired.planned, &owners, (before, over)).await?;
+            let written = apply(context, kind, &key, desired.planned, &owners, (before, over)).await?;
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -96,13 +95,14 @@ pub async fn deliver<Status: ObservedKind>(
     }
 }
 
-async fn apply<Status: ObservedKind>(
+async fn apply(
     context: &Context,
+    kind: FluxKind,
     key: &Key,
     planned: &PlannedObject,
     owners: &[&OwnerReference],
     (before, over): (Option<&str>, Option<&str>),
-) -> Result<Observed<Status>, RequestError> {
+) -> Result<FluxObject, RequestError> {
     let mut object = planned.value.clone();
     if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
         metadata["ownerReferences"] = json!(owners);
@@ -110,14 +110,14 @@ async fn apply<Status: ObservedKind>(
             metadata["resourceVersion"] = json!(over);
         }
     }
-    context.api.apply(key, &object, before).await
+    context.api.apply_dynamic(key, &object, before, &kind).await
 }
 
-/// Returns the Namespace as an additional owner of an object [that it keeps](is_kept_by_namespace).
-fn keeper<Status: ObservedKind>(context: &Context, desired: &Desired<'_>) -> Option<OwnerReference> {
+/// Returns the Namespace as an additional owner of an object [that it keeps](delivery::is_kept_by_namespace).
+fn keeper(context: &Context, kind: FluxKind, desired: &Desired<'_>) -> Option<OwnerReference> {
     let name = &desired.planned.id.namespace;
     let found = context.caches.namespaces.get(&Key::new("", name));
-    let found = found.filter(|_| is_kept_by_namespace(Status::KIND) && !desired.owners.is_empty())?;
+    let found = found.filter(|_| !kind.is_source() && !desired.owners.is_empty())?;
     let uid = found.metadata.uid.clone()?;
     let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
     Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
@@ -126,13 +126,13 @@ fn keeper<Status: ObservedKind>(context: &Context, desired: &Desired<'_>) -> Opt
 /// Removes the fields that other field managers put into an object's spec and that no apply of the operator removes.
 /// Removing a field does not make the operator its manager. Replacing the value would, and the field would then stay when a
 /// later plan drops it.
-async fn without_foreign_fields<Status: ObservedKind>(
+async fn without_foreign_fields(
     context: &Context,
     key: &Key,
-    written: Observed<Status>,
-) -> Result<Observed<Status>, RequestError> {
-    let kind = GroupVersionKind::gvk(Status::GROUP, Status::VERSION, Status::KIND);
-    let resource = ApiResource::from_gvk_with_plural(&kind, Status::PLURAL);
+    written: FluxObject,
+) -> Result<FluxObject, RequestError> {
+    let kind = written.kind();
+    let resource = ApiResource::erase::<FluxObject>(&kind);
     let Some(object) = context.api.get_dynamic::<DynamicObject>(key, &resource).await? else {
         return Ok(written);
     };
@@ -145,5 +145,5 @@ async fn without_foreign_fields<Status: ObservedKind>(
     let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
     let remove = fields.iter().map(|path| json!({"op": "remove", "path": path}));
     let operations: Value = std::iter::once(test).chain(remove).collect();
-    context.api.patch(key, operations).await
+    context.api.patch(key, operations, &kind).await
 }

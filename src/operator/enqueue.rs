@@ -3,6 +3,7 @@
 //! An object's own reconcile follows each change, except the result of a write by the operator. For such a write, the
 //! reconcile that wrote calls the same functions to enqueue other objects.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -12,14 +13,13 @@ use tracing::info;
 
 use super::context::Context;
 use super::git_delivery::{enqueue_pass, remove_unused_clones};
-use super::objects::{
-    ClusterObject, cluster_of, handed_over_to, index, owner_of_applied, provider_reference,
-};
+use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_owner, provider_reference};
 use super::publisher::enqueue_publish;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
-use crate::foreign::flux::observed::{GitRepository, Observed, ObservedKind};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
@@ -51,11 +51,8 @@ pub fn enqueue_all(context: &Context) {
     // The Cluster of a ClusterAddon may be deleted.
     context.caches.addons.all().iter().for_each(|addon| context.triggers.clusters.now(cluster_of(addon)));
     // The Cluster of objects that were handed over may be deleted, too.
-    let releases = context.caches.helm_releases.all();
-    let left = releases.iter().filter_map(|object| handed_over_to(&object.object));
-    left.for_each(|cluster| context.triggers.clusters.now(cluster));
-    let kustomizations = context.caches.kustomizations.all();
-    let left = kustomizations.iter().filter_map(|object| handed_over_to(&object.object));
+    let objects = context.caches.flux.all(&FluxKind::DELIVERING);
+    let left = objects.iter().filter_map(|object| handed_over_to(&object.object));
     left.for_each(|cluster| context.triggers.clusters.now(cluster));
 }
 
@@ -115,8 +112,11 @@ pub fn on_release_status(context: &Context, change: &Change<ClusterStackRelease>
 
 /// Handles a change of a `ClusterAddon`.
 pub fn on_addon_event(context: &Context, change: &Change<ClusterAddon>) {
-    let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
-    context.triggers.clusters.now(cluster_of(addon));
+    let clusters: BTreeSet<Key> =
+        change.before.iter().chain(&change.now).map(|addon| cluster_of(addon)).collect();
+    for cluster in clusters {
+        context.triggers.clusters.now(cluster);
+    }
     on_addon_status(context, change);
 }
 
@@ -202,9 +202,14 @@ fn enqueue_stacks_of_class(context: &Context, cluster: &ClusterObject) {
     }
 }
 
-/// Handles a change of a Namespace: if it is being deleted, enqueues its Clusters, whose Flux objects are suspended before
-/// Kubernetes deletes them.
+/// Handles a change of a Namespace: enqueues the releases whose class has Helm's storage there. If the Namespace is being
+/// deleted, enqueues its Clusters, whose Flux objects are suspended before Kubernetes deletes them.
 pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
+    if let Some(namespace) = change.now.as_ref().or(change.before.as_ref()) {
+        for release in context.caches.releases.by_index(&index::stores_in(&namespace.name_any())) {
+            context.triggers.releases.now(Key::of(&*release));
+        }
+    }
     let Some(namespace) = &change.now else { return };
     if namespace.metadata.deletion_timestamp.is_none() {
         return;
@@ -243,17 +248,34 @@ pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectRefer
     }
 }
 
-/// Handles a change of a Flux object that belongs to a Cluster or a release.
-pub fn on_flux_event<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
+/// Handles a change of a Flux object: enqueues the Cluster or the release that it belongs to, and the `ClusterStack`s that
+/// follow it.
+pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    if object.kind() == FluxKind::GitRepository {
+        enqueue_followers(context, object);
+    }
     let namespace = object.namespace().unwrap_or_default();
-    for owner in object.owner_references() {
-        on_flux_event_of(context, &owner.kind, Key::new(&namespace, &owner.name));
+    if object.kind().is_source() && object.owner_references().is_empty() {
+        return enqueue_users(context, &namespace);
     }
-    if let Some((kind, owner)) = owner_of_applied(&object.object) {
-        on_flux_event_of(context, kind, owner);
+    // Another client may have changed what names the owner.
+    let owners: BTreeSet<(String, Key)> =
+        change.before.iter().chain(&change.now).flat_map(|object| owners_of(object)).collect();
+    for (kind, owner) in owners {
+        on_flux_event_of(context, &kind, owner);
     }
+}
+
+/// Returns the objects that a Flux object belongs to by its owner references or its labels, each with its kind.
+fn owners_of(object: &FluxObject) -> impl Iterator<Item = (String, Key)> {
+    let namespace = object.namespace().unwrap_or_default();
+    let by_label =
+        labelled_owner(object.kind(), &object.object).map(|(kind, owner)| (kind.to_owned(), owner));
+    let owners = object.owner_references().iter();
+    let owners = owners.map(move |owner| (owner.kind.clone(), Key::new(&namespace, &owner.name)));
+    owners.chain(by_label)
 }
 
 /// Handles a change of a Flux object that belongs to this object of the operator.
@@ -269,14 +291,8 @@ fn on_flux_event_of(context: &Context, kind: &str, owner: Key) {
     }
 }
 
-/// Handles a change of a `GitRepository` or `HelmChart`, which has no owner if its release is in another namespace.
-pub fn on_source_event<Status: ObservedKind>(context: &Context, change: &Change<Observed<Status>>) {
-    context.note_movement(change);
-    let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
-    if !object.owner_references().is_empty() {
-        return on_flux_event(context, change);
-    }
-    let namespace = object.namespace().unwrap_or_default();
+/// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace.
+fn enqueue_users(context: &Context, namespace: &str) {
     for stack in context.caches.stacks.all() {
         let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
         if follows.is_some_and(|(of, _)| of == namespace) {
@@ -289,14 +305,12 @@ pub fn on_source_event<Status: ObservedKind>(context: &Context, change: &Change<
     }
 }
 
-/// Handles a change of a `GitRepository`: enqueues the `ClusterStack`s that follow it.
-pub fn on_repository_event(context: &Context, change: &Change<GitRepository>) {
-    let Some(repository) = change.now.as_ref().or(change.before.as_ref()) else { return };
+/// Enqueues the `ClusterStack`s that follow a `GitRepository`.
+fn enqueue_followers(context: &Context, repository: &FluxObject) {
     let key = (repository.namespace().unwrap_or_default(), repository.name_any());
     for stack in context.caches.stacks.all() {
         if Stack::source_key(&stack, context.settings.default_source.as_ref()).as_ref() == Some(&key) {
             context.triggers.stacks.now(Key::of(&*stack));
         }
     }
-    on_source_event(context, change);
 }

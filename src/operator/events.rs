@@ -1,7 +1,5 @@
 //! Events about the operator's own objects.
 
-use std::fmt::Display;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::runtime::events::EventType;
@@ -10,7 +8,6 @@ use super::context::Context;
 use crate::api::{ConditionType, Reason};
 use crate::plan::ObjectId;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
 
 /// Publishes an event about an expected state.
 pub async fn normal<K: Resource<DynamicType = ()>>(
@@ -40,17 +37,6 @@ pub async fn not_forwarded<K: Resource<DynamicType = ()>>(
     refusal: &RequestError,
 ) {
     let note = format!("the request to reconcile is not handed on: {refusal}");
-    publish(context, object, EventType::Warning, Reason::DeliveryFailed.as_str(), &note).await;
-}
-
-/// Publishes that the API server refuses to delete an object of an earlier source.
-pub async fn not_deleted<K: Resource<DynamicType = ()>>(
-    context: &Context,
-    object: &K,
-    left: &Key,
-    refusal: &impl Display,
-) {
-    let note = format!("GitRepository {left} of an earlier source is not deleted: {refusal}");
     publish(context, object, EventType::Warning, Reason::DeliveryFailed.as_str(), &note).await;
 }
 

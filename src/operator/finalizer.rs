@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use kube::ResourceExt as _;
+use kube::{Resource, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::caches::Stored;
 use super::context::Context;
 use crate::api::labels;
-use crate::runtime::api_server::{Kind, RequestError};
-use crate::runtime::cache::{Cache, Cached, Key};
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 
 /// Adds the operator's finalizer if missing, and returns the object.
-pub async fn ensure<K: Kind + Cached>(
+pub async fn ensure<K: Stored<DynamicType = ()>>(
     context: &Context,
-    cache: &Cache<K>,
     object: Arc<K>,
 ) -> Result<Arc<K>, RequestError> {
     if object.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
@@ -21,23 +21,19 @@ pub async fn ensure<K: Kind + Cached>(
     }
     let mut finalizers = object.finalizers().to_vec();
     finalizers.push(labels::FINALIZER.to_owned());
-    let written = context.api.patch(&Key::of(&*object), replace(&*object, &finalizers)).await?;
-    Ok(cache.written(written))
+    let written = context.api.patch(&Key::of(&*object), replace(&*object, &finalizers), &()).await?;
+    Ok(K::cache(&context.caches, &()).written(written))
 }
 
 /// Removes the operator's finalizer, if present.
-pub async fn remove<K: Kind + Cached>(
-    context: &Context,
-    cache: &Cache<K>,
-    object: &K,
-) -> Result<(), RequestError> {
-    let key = Key::of(object);
+pub async fn remove<K: Stored<DynamicType = ()>>(context: &Context, object: &K) -> Result<(), RequestError> {
+    let (key, cache) = (Key::of(object), K::cache(&context.caches, &()));
     let others = object.finalizers().iter().filter(|finalizer| *finalizer != labels::FINALIZER);
     let others: Vec<String> = others.cloned().collect();
     if others.len() == object.finalizers().len() {
         return Ok(());
     }
-    match context.api.patch::<K>(&key, replace(object, &others)).await {
+    match context.api.patch::<K>(&key, replace(object, &others), &()).await {
         Ok(written) if written.meta().deletion_timestamp.is_some() && others.is_empty() => cache.remove(&key),
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.remove(&key),
@@ -47,7 +43,7 @@ pub async fn remove<K: Kind + Cached>(
 }
 
 /// Returns a patch that replaces the finalizers of this object, but not of another object with the same name.
-fn replace<K: Kind>(object: &K, finalizers: &[String]) -> Value {
+fn replace(object: &impl Resource, finalizers: &[String]) -> Value {
     let test = json!({"op": "test", "path": "/metadata/uid", "value": object.uid()});
     let path = "/metadata/finalizers";
     if object.finalizers().is_empty() {

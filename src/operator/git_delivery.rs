@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 
@@ -27,6 +28,7 @@ use super::context::Context;
 use super::metrics::Queue;
 use super::objects::{cluster_of, committing_stack, owner_of_applied};
 use crate::api::{ClusterStack, ClusterStackRelease};
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_applied_by_flux;
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;
@@ -90,36 +92,33 @@ pub fn enqueue_pass(context: &Context, stack: &ClusterStack) {
 
 /// Requests the removal of an object from the repository that Flux applies it from; `false` if the object is not applied
 /// from a repository of the operator.
-pub fn remove_from_git<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
-    let Some((kind, owner)) = owner_of_applied(object.meta()) else { return false };
-    if kind != "ClusterAddon" {
+pub fn remove_from_git<K: Resource>(context: &Context, object: &K, kind: &K::DynamicType) -> bool {
+    let Some((of, owner)) = owner_of_applied(object.meta()) else { return false };
+    let id = id_of(object, kind);
+    if of != "ClusterAddon" {
         let stacks = stacks_of_shared(context, object.meta(), &owner);
-        return remove_from_git_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, owner));
+        return remove_from_git_of(context, &id, &stacks, None, &(Queue::ClusterStackRelease, owner));
     }
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
     let (stack, cluster) = (committing_stack(&addon), cluster_of(&addon));
     let stacks: Vec<Key> = stack.into_iter().collect();
-    remove_from_git_of(context, object, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
+    remove_from_git_of(context, &id, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
 }
 
 /// Whether [`remove_from_git`] removed an object of a Cluster from the repository and Flux did not delete it yet.
-pub fn is_removed_from_git<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
+pub fn is_removed_from_git(context: &Context, object: &FluxObject) -> bool {
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
-    let unit = Unit::Object(id_of(object), Some(cluster_of(&addon)));
+    let unit = Unit::Object(id_of(object, &object.kind()), Some(cluster_of(&addon)));
     committing_stack(&addon)
         .is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
 }
 
 /// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.
-pub fn remove_from_git_for<K: Resource<DynamicType = ()>>(
-    context: &Context,
-    object: &K,
-    release: &ClusterStackRelease,
-) -> bool {
+pub fn remove_from_git_for(context: &Context, object: &Namespace, release: &ClusterStackRelease) -> bool {
     let stacks: Vec<Key> = stack_of(release).into_iter().collect();
-    is_applied_by_flux(object.meta())
-        && remove_from_git_of(context, object, &stacks, None, &(Queue::ClusterStackRelease, Key::of(release)))
+    let (id, requester) = (id_of(object, &()), (Queue::ClusterStackRelease, Key::of(release)));
+    is_applied_by_flux(object.meta()) && remove_from_git_of(context, &id, &stacks, None, &requester)
 }
 
 /// Returns the `ClusterStack`s that may have committed the objects that Clusters of a release share. The release in the
@@ -138,9 +137,9 @@ fn stacks_of_shared(context: &Context, object: &ObjectMeta, release: &Key) -> Ve
     stacks.iter().map(|stack| Key::of(&**stack)).collect()
 }
 
-fn remove_from_git_of<K: Resource<DynamicType = ()>>(
+fn remove_from_git_of(
     context: &Context,
-    object: &K,
+    id: &ObjectId,
     stacks: &[Key],
     cluster: Option<&Key>,
     requester: &Requester,
@@ -148,7 +147,6 @@ fn remove_from_git_of<K: Resource<DynamicType = ()>>(
     let commits = |stack: &&Key| {
         context.caches.stacks.get(stack).is_some_and(|stack| stack.spec.delivery.git().is_some())
     };
-    let id = id_of(object);
     let stacks: Vec<&Key> = stacks.iter().filter(commits).collect();
     for stack in &stacks {
         commit(context, stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, requester.clone());
@@ -162,10 +160,10 @@ fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
     Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
 }
 
-fn id_of<K: Resource<DynamicType = ()>>(object: &K) -> ObjectId {
+fn id_of<K: Resource>(object: &K, kind: &K::DynamicType) -> ObjectId {
     ObjectId {
-        api_version: K::api_version(&()).into_owned(),
-        kind: K::kind(&()).into_owned(),
+        api_version: K::api_version(kind).into_owned(),
+        kind: K::kind(kind).into_owned(),
         namespace: object.meta().namespace.clone().unwrap_or_default(),
         name: object.name_any(),
     }

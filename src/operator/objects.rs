@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::foreign::capi::{Cluster, ObjectReference};
-use crate::foreign::flux::observed::{KustomizationStatus, Observed, ObservedKind};
-use crate::foreign::flux::ownership::stripped_owner;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 pub use crate::foreign::flux::ownership::{
-    addon_key, cluster_of, committing_stack, handed_over_to, is_applied_by_flux, owner_of_applied,
+    addon_key, cluster_of, committing_stack, handed_over_to, is_applied_by_flux, labelled_owner,
+    owner_of_applied,
 };
 use crate::names::ReleaseName;
+use crate::plan::storage_namespace;
 use crate::runtime::cache::{Cached, Key};
 
 /// A Cluster in the version that the API server prefers.
@@ -169,6 +171,12 @@ pub mod index {
         format!("manifests/{addon}/{digest}")
     }
 
+    /// Finds the releases whose class has Helm's storage in this Namespace.
+    #[must_use]
+    pub fn stores_in(namespace: &str) -> String {
+        format!("storage/{namespace}")
+    }
+
     /// Finds the objects that an object of the operator owns.
     #[must_use]
     pub fn owned_by(kind: &str, owner: &Key) -> String {
@@ -208,7 +216,11 @@ impl Cached for ClusterStackRelease {
     fn index_keys(&self) -> Vec<String> {
         let object = self.spec.provider_ref.as_ref();
         let object = object.into_iter().flat_map(|object| provider_object(self, object));
-        owners(self).into_iter().chain(object).collect()
+        let release = self.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
+        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
+        let storage = release.and_then(|release| storage_namespace(namespace, &release).ok());
+        let storage = storage.map(|storage| index::stores_in(storage.as_str()));
+        owners(self).into_iter().chain(object).chain(storage).collect()
     }
 }
 
@@ -229,13 +241,12 @@ impl Cached for ClusterAddon {
     }
 }
 
-impl<Status: ObservedKind> Cached for Observed<Status> {
+impl Cached for FluxObject {
     fn index_keys(&self) -> Vec<String> {
-        let by_label = owner_of_applied(&self.object).or_else(|| stripped_owner(Status::KIND, &self.object));
+        let by_label = labelled_owner(self.kind(), &self.object);
         let by_label = by_label.map(|(kind, key)| index::owned_by(kind, &key));
         let handed_over = handed_over_to(&self.object).map(|cluster| index::handed_over(&cluster));
-        let manifests =
-            (Status::KIND == KustomizationStatus::KIND).then(|| manifests(&self.object)).flatten();
+        let manifests = (self.kind() == FluxKind::Kustomization).then(|| manifests(&self.object)).flatten();
         owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
     }
 }

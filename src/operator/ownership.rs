@@ -2,14 +2,16 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::annotations::patch;
+use super::annotations;
+use super::caches::Stored;
 use super::context::Context;
 use super::git_delivery::remove_from_git;
-use crate::foreign::flux::observed::{Observed, ObservedKind};
-use crate::runtime::api_server::{Deleted, Kind, RequestError};
-use crate::runtime::cache::{Cache, Cached, Key};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
+use crate::runtime::api_server::{Deleted, RequestError};
+use crate::runtime::cache::Key;
 
 /// Returns an owner reference to an object of the operator, as one of several owners.
 pub fn owner(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
@@ -23,39 +25,44 @@ pub fn controller(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
     OwnerReference { controller: Some(true), ..owner(object) }
 }
 
-/// Fetches the object as it is now, and removes it from the cache if it does not exist.
-pub async fn present<K: Kind + Cached>(
+/// Fetches the Flux object as it is now, and removes it from the cache if it does not exist.
+pub async fn present(
     context: &Context,
-    cache: &Cache<K>,
+    kind: FluxKind,
     key: &Key,
-) -> Result<Option<K>, RequestError> {
-    let found = context.api.get(key).await?;
+) -> Result<Option<FluxObject>, RequestError> {
+    let found = context.api.get_dynamic(key, &kind).await?;
     if found.is_none() {
-        cache.remove(key);
+        context.caches.flux.of(kind).remove(key);
     }
     Ok(found)
 }
 
 /// Removes the owner with this UID from an object that stays, and sets annotations in the same write.
-pub async fn drop_owner<Status: ObservedKind>(
+pub async fn drop_owner<K: Stored>(
     context: &Context,
-    cache: &Cache<Observed<Status>>,
-    object: &Observed<Status>,
+    object: &K,
     owner: Option<&str>,
-    annotations: &[(&str, &str)],
+    set: &[(&str, &str)],
 ) -> Result<(), RequestError> {
     let owners = object.owner_references();
     let others: Vec<_> = owners.iter().filter(|other| Some(other.uid.as_str()) != owner).collect();
     if others.len() == owners.len() {
         return Ok(());
     }
-    let key = Key::of(object);
-    let mut operations = patch(object, annotations);
+    let mut operations = annotations::patch(object, set);
     if let Some(operations) = operations.as_array_mut() {
         operations.push(json!({"op": "test", "path": "/metadata/ownerReferences", "value": owners}));
         operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": others}));
     }
-    match context.api.patch(&key, operations).await {
+    patch(context, object, operations).await
+}
+
+/// Patches an object, and removes it from the cache if it does not exist.
+pub async fn patch<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<(), RequestError> {
+    let (key, kind) = (Key::of(object), object.resource());
+    let cache = K::cache(&context.caches, &kind);
+    match context.api.patch(&key, operations, &kind).await {
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.remove(&key),
         Err(error) => return Err(error),
@@ -65,37 +72,29 @@ pub async fn drop_owner<Status: ObservedKind>(
 
 /// Deletes this object, but not another object with the same name. If Flux applies it from a repository of the operator,
 /// removes it from there instead, and Flux deletes it. Returns whether the object is gone.
-pub async fn delete<K: Kind + Cached>(
-    context: &Context,
-    cache: &Cache<K>,
-    object: &K,
-) -> Result<bool, RequestError> {
-    delete_if(context, cache, object, None).await
+pub async fn delete<K: Stored>(context: &Context, object: &K) -> Result<bool, RequestError> {
+    delete_if(context, object, None).await
 }
 
 /// Like [`delete`], but keeps the object if it changed since it was read: another release may have become an owner of it.
-pub async fn delete_unchanged<K: Kind + Cached>(
-    context: &Context,
-    cache: &Cache<K>,
-    object: &K,
-) -> Result<bool, RequestError> {
-    match delete_if(context, cache, object, object.resource_version()).await {
+pub async fn delete_unchanged(context: &Context, object: &FluxObject) -> Result<bool, RequestError> {
+    match delete_if(context, object, object.resource_version()).await {
         Err(error) if error.is_conflict() => Ok(false),
         deleted => deleted,
     }
 }
 
-async fn delete_if<K: Kind + Cached>(
+async fn delete_if<K: Stored>(
     context: &Context,
-    cache: &Cache<K>,
     object: &K,
     version: Option<String>,
 ) -> Result<bool, RequestError> {
-    let key = Key::of(object);
-    if object.meta().deletion_timestamp.is_some() || remove_from_git(context, object) {
+    let (key, kind) = (Key::of(object), object.resource());
+    if object.meta().deletion_timestamp.is_some() || remove_from_git(context, object, &kind) {
         return Ok(false);
     }
-    match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version).await? {
+    let cache = K::cache(&context.caches, &kind);
+    match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version, &kind).await? {
         Deleted::Gone => {
             cache.remove(&key);
             Ok(true)

@@ -22,6 +22,7 @@ use super::request;
 use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::error::{Class, Classify as _};
+use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::http::TransportError;
 use crate::names::ReleaseName;
@@ -188,11 +189,11 @@ fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) ->
 
 /// Asks Flux to fetch the stack repository before its next interval.
 async fn request_fetch(context: &Context, stack: &ClusterStack) {
-    let cache = &context.caches.git_repositories;
-    let found = context.source_key(stack).and_then(|key| cache.get(&key));
+    let key = context.source_key(stack);
+    let found = key.and_then(|key| context.caches.flux.get(FluxKind::GitRepository, &key));
     let Some(found) = found else { return };
     let wanted = context.clock.now().to_string();
-    if let Err(error) = request::ask(context, cache, &found, &wanted, &[REQUESTED_AT]).await {
+    if let Err(error) = request::ask(context, &found, &wanted, &[REQUESTED_AT]).await {
         warn!("cannot ask Flux to fetch the published releases: {error}");
     }
 }

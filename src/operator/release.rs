@@ -25,6 +25,7 @@ use super::{retry, status};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
+use crate::plan::holder::{self, HolderFacts};
 use crate::plan::{self, Plan};
 use crate::rollup::{
     ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
@@ -45,6 +46,9 @@ const MAX_RECORDED_USERS: usize = 5;
 
 /// Delay before a retry if the kind of the provider's object is not listed yet.
 const REQUEUE_UNLISTED_AFTER: Duration = Duration::from_secs(5);
+
+/// Delay before a retry if a release of another namespace has a source of the release.
+const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 
 /// The facts about a release: one snapshot at one time.
 struct Facts {
@@ -118,14 +122,17 @@ async fn gather(
     };
     let now = context.clock.now();
     let found = match owner.zip(read) {
-        Some((owner, read)) => Some(Found {
-            planned: planned(context, &object, &owner, &read, now)?,
-            provider: provider::provider(context, &object, &owner),
-            recorded: objects::recorded_objects(context, &object, now),
-            usage: usage(context, &object, &name),
-            owner,
-            content: read,
-        }),
+        Some((owner, read)) => {
+            let planned = planned(context, &object, &owner, &read, now)?;
+            Some(Found {
+                content: unless_held(context, &object, read, &planned.plan),
+                planned,
+                provider: provider::provider(context, &object, &owner),
+                recorded: objects::recorded_objects(context, &object, now),
+                usage: usage(context, &object, &name),
+                owner,
+            })
+        }
         None => None,
     };
     Ok(Facts { now, key: Key::of(&*object), name, object, owner: owner_key, teardown, found })
@@ -145,6 +152,17 @@ fn planned(
     let delivery = objects::Delivery { context, object, known, now };
     let observed = delivery.observed(&plan, DeliveryMode::of(owner));
     Ok(Planned { plan: Arc::new(plan), observed, versions: objects::versions(context, &inputs) })
+}
+
+/// Returns the content, or the report that a release of another namespace has one of its sources.
+fn unless_held(context: &Context, object: &ClusterStackRelease, read: Content, plan: &Plan) -> Content {
+    let all = context.caches.releases.all();
+    let live = |kind, key: &Key| context.caches.flux.get(kind, key);
+    let since = |stack: &Key| Some(context.caches.stacks.get(stack)?.metadata.creation_timestamp.as_ref()?.0);
+    match holder::hold(plan.objects(), &HolderFacts { ours: object, all: &all, live, since }) {
+        Some(hold) => content::held(&hold),
+        None => read,
+    }
 }
 
 fn usage(context: &Context, object: &ClusterStackRelease, name: &ReleaseName) -> Usage {
@@ -227,6 +245,9 @@ async fn write_status(
     // No event announces that no API serves a kind.
     let is_unlisted = found.provider.report.reason == Reason::NotYetReported.as_str();
     let next = if is_unlisted { next.earlier(Next::After(REQUEUE_UNLISTED_AFTER)) } else { next };
+    // Nothing in this namespace changes when the other release lets go of the source.
+    let is_held = matches!(&found.content, Content::Invalid(report) if report.reason == Reason::ReleaseClaimed.as_str());
+    let next = if is_held { next.earlier(Next::After(REQUEUE_HELD_AFTER)) } else { next };
     status::write(context, &*facts.object, status).await?;
     Ok(next)
 }
@@ -300,6 +321,20 @@ pub(super) async fn is_stack_there(
     let Some(owner) = object.stack_owner() else { return Ok(false) };
     let found: Option<ClusterStack> = context.api.get(&Key::new(&namespace, &owner.name)).await?;
     Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
+}
+
+/// Returns the `ClusterStack`s that a release names as owners, as the API server has them now: this operator may not watch
+/// all of them.
+pub(super) async fn live_owners(
+    context: &Context,
+    object: &ClusterStackRelease,
+) -> Result<Vec<ClusterStack>, RequestError> {
+    let namespace = object.namespace().unwrap_or_default();
+    let mut found = Vec::new();
+    for owner in object.stack_owners() {
+        found.extend(context.api.get::<ClusterStack>(&Key::new(&namespace, &owner.name)).await?);
+    }
+    Ok(found)
 }
 
 /// Returns the `ClusterStack` that a release belongs to.

@@ -7,26 +7,27 @@ use super::annotations::annotate;
 use super::context::Context;
 use super::events;
 use crate::api::labels::REQUESTED_AT;
-use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Cache, Key};
+use crate::runtime::cache::Key;
 
 /// Requests a reconcile of `target` if one was requested for `object` and not [handled](REQUESTED_AT) yet.
 ///
 /// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
-pub async fn forward<Status: ObservedKind>(
+pub async fn forward(
     context: &Context,
-    cache: &Cache<Observed<Status>>,
-    target: &Key,
+    (kind, target): (FluxKind, &Key),
     object: &impl Resource<DynamicType = ()>,
     handled: Option<&str>,
 ) -> Result<(), RequestError> {
     let Some(wanted) = object.annotations().get(REQUESTED_AT) else { return Ok(()) };
-    let Some(found) = cache.get(target).filter(|_| handled != Some(wanted)) else { return Ok(()) };
+    let found = context.caches.flux.get(kind, target).filter(|_| handled != Some(wanted));
+    let Some(found) = found else { return Ok(()) };
     if found.metadata.requested_at.as_ref() == Some(wanted) {
         return Ok(());
     }
-    match ask(context, cache, &found, wanted, &[REQUESTED_AT]).await {
+    match ask(context, &found, wanted, &[REQUESTED_AT]).await {
         Err(refusal) if refusal.is_refusal() => {
             warn!("a request to reconcile is not handed on: {refusal}");
             events::not_forwarded(context, object, &refusal).await;
@@ -38,13 +39,12 @@ pub async fn forward<Status: ObservedKind>(
 
 /// Requests a reconcile of an object with these annotations. `wanted` is a value that Flux has not handled yet: the current
 /// time if the operator itself makes the request.
-pub async fn ask<Status: ObservedKind>(
+pub async fn ask(
     context: &Context,
-    cache: &Cache<Observed<Status>>,
-    found: &Observed<Status>,
+    found: &FluxObject,
     wanted: &str,
     by: &[&str],
 ) -> Result<(), RequestError> {
     let by: Vec<_> = by.iter().map(|name| (*name, wanted)).collect();
-    annotate(context, cache, found, &by).await
+    annotate(context, found, &by).await
 }

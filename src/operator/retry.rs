@@ -6,6 +6,7 @@ use tracing::info;
 use super::context::Context;
 use super::request;
 use crate::api::labels::{REQUESTED_AT, RESET_AT};
+use crate::foreign::flux::FluxKind;
 use crate::rollup::retry_at;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::queue::{self, Next};
@@ -14,11 +15,10 @@ use crate::runtime::queue::{self, Next};
 /// of the `HelmRelease`s.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
     let (now, mut next) = (context.clock.now(), None);
-    for release in context.caches.helm_releases.by_index(owned) {
+    for release in context.caches.flux.of(FluxKind::HelmRelease).by_index(owned) {
         match retry_at(&release) {
             Some(due) if due <= now => {
-                let (cache, wanted) = (&context.caches.helm_releases, now.to_string());
-                request::ask(context, cache, &release, &wanted, &[REQUESTED_AT, RESET_AT]).await?;
+                request::ask(context, &release, &now.to_string(), &[REQUESTED_AT, RESET_AT]).await?;
                 info!(release = release.name_any(), "asked Flux to retry the installation");
             }
             due => next = [next, due].into_iter().flatten().min(),

@@ -20,7 +20,7 @@ use super::metrics::Queue;
 use super::reconcile::ReconcileError;
 use super::{finalizer, status};
 use crate::api::ClusterStack;
-use crate::foreign::flux::observed::{GitRepositoryStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::inputs::stack::StackError;
 use crate::names::ReleaseName;
@@ -64,6 +64,8 @@ struct Receipts {
     /// The `ClusterStack` with its finalizer.
     stack: Arc<ClusterStack>,
     source: Receipt,
+    /// The failure to delete the `GitRepository` of an earlier source, to retry the reconcile.
+    left_over: Option<ReconcileError>,
     releases: PinReceipts,
     /// The progress of commits, and the number of uncommitted units.
     commits: Option<(Progress, usize)>,
@@ -93,8 +95,8 @@ async fn maintain(
     let receipts = act(context, &facts, &decision).await?;
     let outcome = roll_up(&facts, &decision, &receipts);
     write_status(context, &facts, &receipts, &outcome).await?;
-    let not_deleted = prune(context, &facts, &decision, &receipts).await?;
-    let refusal = receipts.source.refusal.or(not_deleted).or(receipts.releases.failure);
+    prune(context, &facts, &decision, &receipts).await?;
+    let refusal = receipts.source.refusal.or(receipts.left_over).or(receipts.releases.failure);
     refusal.filter(|_| facts.hold.is_none()).map_or(Ok(outcome.next), Err)
 }
 
@@ -114,7 +116,7 @@ async fn gather(
     let pins = pins::gather(context, &stack, read.map(|source| &source.stack), &releases).await?;
     let mut facts = Facts {
         now,
-        moment: context.moment(GitRepositoryStatus::KIND, now),
+        moment: context.moment(FluxKind::GitRepository.as_str(), now),
         published: context.publisher.report(&key),
         confirmed: BTreeSet::new(),
         key,
@@ -159,17 +161,19 @@ fn decide(facts: &Facts) -> StackDecision {
     decide_stack(SubscriptionFacts { source, retirement: facts.retirement(), confirmed: &facts.confirmed })
 }
 
-/// Writes the finalizer, the source and the releases, as decided.
+/// Writes the finalizer, the source and the releases, and deletes the sources that are no longer followed, as decided.
 async fn act(context: &Context, facts: &Facts, decision: &StackDecision) -> Result<Receipts, ReconcileError> {
     let mut stack = facts.stack.clone();
     if decision.adds_finalizer {
-        stack = finalizer::ensure(context, &context.caches.stacks, stack).await?;
+        stack = finalizer::ensure(context, stack).await?;
     }
     let source = source::act(context, facts, decision).await?;
     let releases = pins::act(context, &facts.key, &decision.releases).await?;
+    let left_over = source::prune(context, facts, decision).await;
     let progress = context.git.progress(&facts.key);
     let waiting = context.git.pending_commits.outstanding(&facts.key);
-    Ok(Receipts { stack, source, releases, commits: progress.map(|progress| (progress, waiting)) })
+    let commits = progress.map(|progress| (progress, waiting));
+    Ok(Receipts { stack, source, left_over, releases, commits })
 }
 
 /// Writes the status if it changed, and reports to the reconciles that read the result.
@@ -179,7 +183,7 @@ async fn write_status(
     receipts: &Receipts,
     outcome: &Outcome,
 ) -> Result<(), RequestError> {
-    let verdicts = outcome.verdict.iter().map(|verdict| (GitRepositoryStatus::KIND, verdict));
+    let verdicts = outcome.verdict.iter().map(|verdict| (FluxKind::GitRepository.as_str(), verdict));
     context.metrics.found(Queue::ClusterStack, &facts.key.to_string(), verdicts, []);
     context.note_not_installed(&facts.key, Some(outcome.not_installed.clone()));
     // The reconcile of a release reads its users and the content of the stack repository.
@@ -189,17 +193,17 @@ async fn write_status(
 }
 
 /// Deletes the releases that are no longer used, which the status has counted: a process that dies in between has spent its
-/// budget. Then deletes the sources that are no longer followed. Returns the refusal of a source's deletion.
+/// budget.
 async fn prune(
     context: &Context,
     facts: &Facts,
     decision: &StackDecision,
     receipts: &Receipts,
-) -> Result<Option<ReconcileError>, ReconcileError> {
-    if receipts.source.refusal.is_none() {
-        retire::prune(context, facts, &decision.retirement).await?;
+) -> Result<(), RequestError> {
+    if receipts.source.refusal.is_some() {
+        return Ok(());
     }
-    source::prune(context, facts, decision).await
+    retire::prune(context, facts, &decision.retirement).await
 }
 
 #[cfg(test)]

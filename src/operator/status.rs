@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Resource;
 use serde::Serialize;
 use tracing::info;
 
+use super::caches::Stored;
 use super::context::Context;
 use super::enqueue::{on_addon_status, on_release_status};
 use super::events;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackStatus};
-use crate::runtime::api_server::{Kind, RequestError};
-use crate::runtime::cache::{Cache, Cached, Change, Key};
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::{Change, Key};
 
 /// A kind of the operator, which has a status.
-pub(super) trait Reported: Kind + Cached + Resource<DynamicType = ()> {
+pub(super) trait Reported: Stored<DynamicType = ()> {
     /// Its status.
     type Status: Default + PartialEq + Serialize;
 
     fn status(&self) -> Option<&Self::Status>;
     fn conditions(status: &Self::Status) -> &[Condition];
-    fn cache(context: &Context) -> &Cache<Self>;
     /// Reports a written status to the reconciles that read it.
     fn enqueue_readers(context: &Context, change: &Change<Self>);
 }
@@ -37,10 +36,6 @@ impl Reported for ClusterStack {
 
     fn conditions(status: &Self::Status) -> &[Condition] {
         &status.conditions
-    }
-
-    fn cache(context: &Context) -> &Cache<Self> {
-        &context.caches.stacks
     }
 
     fn enqueue_readers(_: &Context, _: &Change<Self>) {}
@@ -57,10 +52,6 @@ impl Reported for ClusterStackRelease {
         &status.conditions
     }
 
-    fn cache(context: &Context) -> &Cache<Self> {
-        &context.caches.releases
-    }
-
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
         on_release_status(context, change);
     }
@@ -75,10 +66,6 @@ impl Reported for ClusterAddon {
 
     fn conditions(status: &Self::Status) -> &[Condition] {
         &status.conditions
-    }
-
-    fn cache(context: &Context) -> &Cache<Self> {
-        &context.caches.addons
     }
 
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
@@ -98,7 +85,7 @@ pub(super) async fn write<K: Reported>(
         context.metrics.runtime.skipped(&K::kind(&()));
         return Ok(());
     }
-    let (key, cache) = (Key::of(object), K::cache(context));
+    let (key, cache) = (Key::of(object), K::cache(&context.caches, &()));
     let _writing = cache.writing(&key);
     let version = object.meta().resource_version.as_deref();
     let written: K = context.api.write_status(&key, status, version).await?;

@@ -88,8 +88,12 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
 }
 
 /// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
+pub fn addon_object_name(cluster: &str, addon: &AddonName) -> Result<ObjectName, NameError> {
+    ObjectName::bounded(&format!("{cluster}.{addon}"))
+}
+
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
-    ObjectName::bounded(&format!("{}.{addon}", cluster.name()))
+    addon_object_name(cluster.name().as_str(), addon)
 }
 
 fn helm_release(

@@ -10,18 +10,18 @@ use crate::foreign::flux::kustomize::KustomizationSpec;
 use crate::foreign::flux::source::{HelmChartSpec, ReconcileStrategy};
 use crate::foreign::flux::{FluxKind, Reference};
 use crate::inputs::content::release_path;
-use crate::names::{Namespace, ObjectName};
+use crate::names::{NameError, Namespace, ObjectName, ReleaseName};
 use crate::release::CLUSTER_CLASS;
 
 /// The namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so each has
 /// a storage namespace of its own; Flux does not create it.
-pub(super) fn storage_namespace(inputs: &ReleaseInputs) -> Result<Namespace, PlanError> {
-    Ok(Namespace::bounded(&format!("{}-{}-helm", inputs.stack.namespace, inputs.release.name))?)
+pub fn storage_namespace(stack_namespace: &str, release: &ReleaseName) -> Result<Namespace, NameError> {
+    Namespace::bounded(&format!("{stack_namespace}-{release}-helm"))
 }
 
 /// Storage namespace, chart and `HelmRelease` of the class.
 pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
-    let storage = storage_namespace(inputs)?;
+    let storage = storage_namespace(inputs.stack.namespace.as_str(), &inputs.release.name)?;
     Ok(vec![
         PlannedObject::namespace(Step::ClusterClass, &storage),
         chart(inputs)?,

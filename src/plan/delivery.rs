@@ -7,8 +7,9 @@ use super::PlannedObject;
 use crate::api::labels::{FIELD_MANAGER, PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
 use crate::api::{ClusterAddon, GitDelivery, Reason};
 use crate::foreign::capi::{field, text};
-use crate::foreign::flux::observed::{Observed, SpecDigest};
-use crate::foreign::flux::ownership::{DELIVERING, has_owner, is_owned};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, References, SpecDigest};
+use crate::foreign::flux::ownership::{has_owner, is_owned};
 use crate::gate::Hold;
 use crate::names::Key;
 
@@ -34,8 +35,8 @@ pub struct LiveObject<'a> {
     pub spec_digest: &'a SpecDigest,
 }
 
-impl<'a, Status> From<&'a Observed<Status>> for LiveObject<'a> {
-    fn from(observed: &'a Observed<Status>) -> Self {
+impl<'a> From<&'a FluxObject> for LiveObject<'a> {
+    fn from(observed: &'a FluxObject) -> Self {
         Self { metadata: &observed.object, spec_digest: &observed.spec_digest }
     }
 }
@@ -43,8 +44,8 @@ impl<'a, Status> From<&'a Observed<Status>> for LiveObject<'a> {
 /// The state that an object is compared with, besides its plan.
 #[derive(Clone, Copy, Debug)]
 pub enum Baseline<'a> {
-    /// Only the plan. Flux applies the object from a repository and corrects drift, or it is a source with many users:
-    /// its spec counts as written.
+    /// Only the plan. Flux applies the object from a repository and corrects drift: its spec and its labels count as
+    /// written.
     Plan,
     /// The result of our last write.
     LastWrite {
@@ -74,14 +75,44 @@ pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Base
     match spec_digest.filter(|_| is_owned) {
         None => Action::Apply,
         Some(digest) if digest != found.spec_digest => Action::Repair,
+        Some(_) if !has_labels(found.metadata, planned) => Action::Repair,
         Some(_) => Action::Nothing,
     }
 }
 
-/// Decides the action for a Namespace, which is not read: `written` is the digest in the status.
+/// Whether an object has the labels of its plan. It may have others, too.
+fn has_labels(found: &ObjectMeta, planned: &PlannedObject) -> bool {
+    let labels = field(&planned.value, &["metadata", "labels"]).and_then(Value::as_object);
+    let present = |name: &str| found.labels.as_ref()?.get(name).map(String::as_str);
+    labels.into_iter().flatten().all(|(name, value)| present(name) == value.as_str())
+}
+
+/// The state of a Namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceState {
+    /// Unknown: Namespaces are not read, or only others.
+    Unknown,
+    /// The Namespace does not exist.
+    Absent,
+    /// The Namespace exists.
+    Present,
+    /// The Namespace is being deleted.
+    Terminating,
+}
+
+/// Decides the action for a Namespace, whose fields are not compared: `written` is the digest in the status.
 #[must_use]
-pub fn namespace_action(planned: &PlannedObject, written: Option<&SpecDigest>) -> Action {
-    if written == Some(&SpecDigest::kept(planned.digest())) { Action::Nothing } else { Action::Apply }
+pub fn namespace_action(
+    planned: &PlannedObject,
+    found: NamespaceState,
+    written: Option<&SpecDigest>,
+) -> Action {
+    match found {
+        NamespaceState::Absent => Action::Apply,
+        NamespaceState::Terminating => Action::Wait,
+        _ if written == Some(&SpecDigest::kept(planned.digest())) => Action::Nothing,
+        _ => Action::Apply,
+    }
 }
 
 /// Whether an addon waits until its object of the other kind is deleted: a chart that was manifests before, or the
@@ -96,7 +127,7 @@ pub fn waits_for_other_kind(other: Option<&ObjectMeta>, addon: &ClusterAddon) ->
 /// and does not wait for us to suspend them. It deletes no object that has another owner.
 #[must_use]
 pub fn is_kept_by_namespace(kind: &str) -> bool {
-    DELIVERING.contains(&kind)
+    FluxKind::of(kind).is_some_and(|kind| !kind.is_source())
 }
 
 /// The hold if the `ClusterStack` `before` has the Cluster's files in its repository, and the `ClusterStack` `now`
@@ -119,11 +150,28 @@ pub fn delivered_elsewhere(
     Some(Hold { reason: Reason::DeliveredElsewhere, message })
 }
 
-/// The digest of the spec of an object that Flux has applied as planned; `None` if it is as an earlier plan had it.
+/// The digest of the spec of an object that Flux has applied as planned; `None` if it is as an earlier plan had it, or if
+/// it is a source or chart with other content than planned: the digest makes its spec the one that the next plan keeps.
 #[must_use]
-pub fn applied<Status>(found: &Observed<Status>, planned: &PlannedObject) -> Option<SpecDigest> {
+pub fn applied(found: &FluxObject, planned: &PlannedObject) -> Option<SpecDigest> {
     let is_planned = action(planned, Some(found.into()), Baseline::Plan) == Action::Nothing;
-    is_planned.then(|| found.spec_digest.clone())
+    let is_complete = !found.kind().is_source() || has_content(&found.refers_to, planned);
+    (is_planned && is_complete).then(|| found.spec_digest.clone())
+}
+
+/// The digest of the last write of a source or chart in the namespace of Clusters, which has many users, no owner and no
+/// status: its present spec counts as written, unless it has other content than planned.
+#[must_use]
+pub fn digest_of_shared<'a>(
+    refers_to: &References,
+    present: &'a SpecDigest,
+    planned: &PlannedObject,
+) -> Option<&'a SpecDigest> {
+    has_content(refers_to, planned).then_some(present)
+}
+
+fn has_content(refers_to: &References, planned: &PlannedObject) -> bool {
+    planned.value.get("spec").is_some_and(|spec| refers_to.is_content_of(spec))
 }
 
 /// The fields of an object's spec that other field managers set and that are not ours, as JSON pointers (RFC 6901).

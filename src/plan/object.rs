@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::PlanError;
 use crate::api::labels;
-use crate::foreign::flux::{Authored, Kind, Metadata};
-use crate::names::{Namespace, ObjectName};
+use crate::foreign::flux::{Authored, FluxKind, Kind, Metadata};
+use crate::names::{Key, Namespace, ObjectName};
 use crate::release::Digest;
 
 /// Kind, namespace and name of an object.
@@ -22,6 +22,14 @@ pub struct ObjectId {
     pub namespace: String,
     /// The name.
     pub name: String,
+}
+
+impl ObjectId {
+    /// Namespace and name.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        Key::new(&self.namespace, &self.name)
+    }
 }
 
 impl fmt::Display for ObjectId {
@@ -55,11 +63,11 @@ pub(super) enum Rank {
 
 impl Rank {
     pub(super) fn of(id: &ObjectId) -> Self {
-        match id.kind.as_str() {
-            "Namespace" => Self::Namespace,
-            "GitRepository" => Self::Source,
-            "HelmChart" => Self::Chart,
-            _ => Self::Applied,
+        match FluxKind::of(&id.kind) {
+            None => Self::Namespace,
+            Some(FluxKind::GitRepository) => Self::Source,
+            Some(FluxKind::HelmChart) => Self::Chart,
+            Some(FluxKind::HelmRelease | FluxKind::Kustomization) => Self::Applied,
         }
     }
 }
@@ -102,6 +110,12 @@ impl PlannedObject {
             name: name.to_string(),
         };
         Self { step, id, value: with_digest(value) }
+    }
+
+    /// The kind of a Flux object; `None` for a Namespace.
+    #[must_use]
+    pub fn kind(&self) -> Option<FluxKind> {
+        FluxKind::of(&self.id.kind)
     }
 
     /// The digest of the object's canonical bytes, from its annotation.

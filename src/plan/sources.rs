@@ -54,7 +54,7 @@ pub(super) fn pinned(
 
 /// The `HelmChart` of an addon's content in `namespace`. `Revision` makes the commit part of the version, because
 /// wrapper charts keep `version: v1` whatever changes inside.
-fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, PlanError> {
+pub(super) fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, PlanError> {
     let source = content.release.to_string();
     let spec = HelmChartSpec {
         chart: &content.path,

@@ -5,13 +5,14 @@ use std::fmt::Display;
 use jiff::Timestamp;
 
 use super::cluster_stack_release::{ObjectFacts, expected_since};
+use super::judge::judge;
 use super::report::{ConditionStatus, Report};
-use super::source::git_repository;
 use super::verdict::{Expected, Moment, Verdict};
 use crate::api::cluster_stack::FollowedSource;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::error::{Class, Classify};
-use crate::foreign::flux::observed::{GitRepository, GitRepositoryStatus, ObservedKind as _, SpecDigest};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::names::Key;
 use crate::plan::{ObjectId, Step};
 
@@ -21,7 +22,7 @@ pub struct SourceFacts<'a> {
     /// The key of the `GitRepository`.
     pub key: Key,
     /// The object, if it exists.
-    pub found: Option<&'a GitRepository>,
+    pub found: Option<&'a FluxObject>,
     /// Whether stackflux writes the object. Any other counts as its owner planned it.
     pub is_ours: bool,
     /// The digest of the spec as the last write returned it.
@@ -42,8 +43,8 @@ pub fn followed_source(facts: SourceFacts) -> (FollowedSource, Option<Verdict>) 
     let spec_digest = if facts.is_ours { facts.expected } else { found_digest() };
     let old = facts.old.filter(|old| old.git_repository == name);
     let id = ObjectId {
-        api_version: format!("{}/{}", GitRepositoryStatus::GROUP, GitRepositoryStatus::VERSION),
-        kind: GitRepositoryStatus::KIND.to_owned(),
+        api_version: FluxKind::GitRepository.api_version().to_owned(),
+        kind: FluxKind::GitRepository.to_string(),
         namespace: facts.key.namespace,
         name: facts.key.name,
     };
@@ -54,7 +55,7 @@ pub fn followed_source(facts: SourceFacts) -> (FollowedSource, Option<Verdict>) 
     });
     let object = ObjectFacts { id, step: Step::Sources, expected: spec_digest, verdict: verdict.clone() };
     let recorded = object.into_status(&before, now);
-    let revision = found.and_then(|found| Some(found.status.artifact.as_ref()?.revision.clone()));
+    let revision = found.and_then(|found| Some(found.status.artifact()?.revision.clone()));
     let revision = revision.filter(|_| facts.is_read).or_else(|| old.and_then(|old| old.revision.clone()));
     let source = FollowedSource {
         git_repository: name,
@@ -80,11 +81,10 @@ fn recorded(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
 
 /// The verdict on a `GitRepository`. A branch moves, so the commit that was fetched last is the expected one: another
 /// fetch always follows, and waits for source-controller.
-fn verdict(found: &GitRepository, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
-    let artifact = found.status.artifact.as_ref();
-    let commit = artifact.and_then(|artifact| artifact.revision.rsplit(':').next());
+fn verdict(found: &FluxObject, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
+    let commit = found.status.artifact().and_then(|artifact| artifact.revision.rsplit(':').next());
     let expected = Expected { spec_digest: digest.clone(), version: commit.map(str::to_owned), since };
-    match (git_repository(found, &expected, moment), moment.dead()) {
+    match (judge(found, &expected, moment), moment.dead()) {
         (Verdict::Fetched, Some(silence)) => Verdict::ApplierUnavailable(silence),
         (verdict, _) => verdict,
     }

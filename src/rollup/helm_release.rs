@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::DriftDetection;
-use crate::foreign::flux::observed::{Condition, HelmRelease, Snapshot, Status};
+use crate::foreign::flux::observed::{Condition, FluxObject, HelmReleaseStatus, Snapshot, Status};
 
 use super::verdict::{Expected, Moment, REPEATED_ATTEMPTS, Verdict, doing, said};
 
@@ -32,9 +32,12 @@ const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the prev
 ///
 /// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from records of a running
 /// one (`tests/recorded`).
-#[must_use]
-pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) -> Verdict {
-    let status = &object.status;
+pub(super) fn helm_release(
+    object: &FluxObject,
+    status: &HelmReleaseStatus,
+    expected: &Expected,
+    moment: &Moment,
+) -> Verdict {
     let stalled = object.current_with("Stalled", Status::True);
     let not_ready = object.conditions.with("Ready", Status::False);
 
@@ -46,32 +49,35 @@ pub fn helm_release(object: &HelmRelease, expected: &Expected, moment: &Moment) 
         let why = object.current_with("Released", Status::False);
         Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
     } else if never_installed(object).is_some() {
-        Verdict::Retrying { attempt: attempts(object), message: last_words(object) }
+        Verdict::Retrying { attempt: attempts(status), message: last_words(object) }
     } else if let Some(stalled) = stalled {
         Verdict::stalled(object, stalled)
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
-        waiting(object, &ready.reason, &ready.message)
+        waiting(status, &ready.reason, &ready.message)
     } else if status.last_attempted_generation != Some(object.metadata.generation) {
         match object.current_with("Ready", Status::False) {
-            Some(ready) => waiting(object, &ready.reason, &ready.message),
+            Some(ready) => waiting(status, &ready.reason, &ready.message),
             None => Verdict::Pending,
         }
-    } else if is_applied(object, expected) && is_rolled_back_unnoticed(object) {
+    } else if is_applied(object, status, expected) && is_rolled_back_unnoticed(object, status) {
         Verdict::RolledBack { exhausted: true, message: UNNOTICED.to_owned() }
-    } else if is_applied(object, expected) {
+    } else if is_applied(object, status, expected) {
         unless_drifted(object, moment.deadline_of(expected))
-    } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object) {
-        Verdict::Retrying { attempt: attempts(object), message: last_words(object) }
+    } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object, status) {
+        Verdict::Retrying { attempt: attempts(status), message: last_words(object) }
     } else if let Some(ready) = not_ready {
         Verdict::failing(ready)
     } else {
-        Verdict::Progressing { message: awaited(object, expected), deadline: moment.deadline_of(expected) }
+        Verdict::Progressing {
+            message: awaited(object, status, expected),
+            deadline: moment.deadline_of(expected),
+        }
     };
     moment.judge(verdict, object, expected)
 }
 
 /// Applied, unless Flux has found drift since. If drift detection is off, the condition is from the time when it was on.
-fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
+fn unless_drifted(object: &FluxObject, deadline: Timestamp) -> Verdict {
     let drift = object.conditions.with("Drifted", Status::True).map(|drift| drift.message.clone());
     match (object.refers_to.drift_detection, drift) {
         (Some(DriftDetection::Enabled), Some(drift)) => {
@@ -84,14 +90,14 @@ fn unless_drifted(object: &HelmRelease, deadline: Timestamp) -> Verdict {
 
 /// The time to request a retry of an installation that Flux gave up on; `None` if Flux did not, or has an open request.
 #[must_use]
-pub fn retry_at(object: &HelmRelease) -> Option<Timestamp> {
+pub fn retry_at(object: &FluxObject) -> Option<Timestamp> {
     let is_asked = object.metadata.requested_at != object.last_handled_reconcile_at;
     let stalled =
         never_installed(object).filter(|_| !object.suspended && !object.metadata.terminating && !is_asked)?;
     stalled.last_transition_time.as_ref()?.0.checked_add(RETRY_INTERVAL).ok()
 }
 
-fn never_installed(object: &HelmRelease) -> Option<&Condition> {
+fn never_installed(object: &FluxObject) -> Option<&Condition> {
     object.current_with("Stalled", Status::True).filter(|stalled| stalled.reason == NEVER_INSTALLED)
 }
 
@@ -99,8 +105,8 @@ fn never_installed(object: &HelmRelease) -> Option<&Condition> {
 ///
 /// Flux sets `Reconciling` at the beginning of every interval and leaves `Ready` true until it acts, so a `Reconciling`
 /// with the reason `Progressing` beside a true `Ready` is a check, not a change.
-fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
-    let deployed = deployed(object).map(|snapshot| &snapshot.chart_version);
+fn is_applied(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> bool {
+    let deployed = deployed(status).map(|snapshot| &snapshot.chart_version);
     object.conditions.with("Ready", Status::True).is_some()
         && object.is_observed()
         && (object.conditions.with("Reconciling", Status::True).is_none()
@@ -112,32 +118,32 @@ fn is_applied(object: &HelmRelease, expected: &Expected) -> bool {
 /// Whether Helm rolled back to a revision with the chart version and the values of the failed one, so that
 /// helm-controller takes the rollback for a success of the upgrade. Values that name the content distinguish the two: if
 /// they are equal, the content is the wanted one.
-fn is_rolled_back_unnoticed(object: &HelmRelease) -> bool {
+fn is_rolled_back_unnoticed(object: &FluxObject, status: &HelmReleaseStatus) -> bool {
     if object.refers_to.names_content {
         return false;
     }
-    let [latest, before, ..] = object.status.history.as_slice() else { return false };
+    let [latest, before, ..] = status.history.as_slice() else { return false };
     latest.action == "rollback"
         && before.status == "failed"
         && (&latest.chart_version, &latest.config_digest) == (&before.chart_version, &before.config_digest)
 }
 
 /// Whether several attempts have failed. The other states that Flux shows between two attempts add no information.
-fn has_failed_often(object: &HelmRelease) -> bool {
-    attempts(object) >= REPEATED_ATTEMPTS && object.current_with("Released", Status::False).is_some()
+fn has_failed_often(object: &FluxObject, status: &HelmReleaseStatus) -> bool {
+    attempts(status) >= REPEATED_ATTEMPTS && object.current_with("Released", Status::False).is_some()
 }
 
 /// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked. Flux's own
 /// counter restarts when the operator makes it retry an installation that it gave up on.
-fn attempts(object: &HelmRelease) -> i64 {
-    let history = &object.status.history;
+fn attempts(status: &HelmReleaseStatus) -> i64 {
+    let history = &status.history;
     let has_worked = |snapshot: &Snapshot| matches!(snapshot.status.as_str(), "deployed" | "superseded");
     let revisions = history.first().filter(|_| !history.iter().any(has_worked));
-    revisions.map_or(0, |latest| latest.version).max(object.status.failures)
+    revisions.map_or(0, |latest| latest.version).max(status.failures)
 }
 
 /// The part that is missing although Flux reports success; otherwise Flux's message.
-fn awaited(object: &HelmRelease, expected: &Expected) -> String {
+fn awaited(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> String {
     let generation = object.metadata.generation;
     if object.conditions.with("Ready", Status::True).is_none() {
         return last_words(object);
@@ -147,7 +153,7 @@ fn awaited(object: &HelmRelease, expected: &Expected) -> String {
             "helm-controller has not finished generation {generation}; its status is of an earlier generation"
         );
     }
-    match (deployed(object), &expected.version) {
+    match (deployed(status), &expected.version) {
         (Some(Snapshot { chart_version, .. }), Some(version)) if chart_version != version => {
             format!("chart version {version} is expected, {chart_version} is deployed")
         }
@@ -159,15 +165,15 @@ fn awaited(object: &HelmRelease, expected: &Expected) -> String {
     }
 }
 
-fn is_reconciling(object: &HelmRelease, reason: &str) -> bool {
+fn is_reconciling(object: &FluxObject, reason: &str) -> bool {
     object
         .conditions
         .with("Reconciling", Status::True)
         .is_some_and(|reconciling| reconciling.reason == reason)
 }
 
-fn waiting(object: &HelmRelease, reason: &str, message: &str) -> Verdict {
-    let last_good = deployed(object).map(|snapshot| snapshot.chart_version.clone());
+fn waiting(status: &HelmReleaseStatus, reason: &str, message: &str) -> Verdict {
+    let last_good = deployed(status).map(|snapshot| snapshot.chart_version.clone());
     if let Some(waiting) = Verdict::without_kubeconfig(message, last_good.clone()) {
         return waiting;
     }
@@ -175,12 +181,12 @@ fn waiting(object: &HelmRelease, reason: &str, message: &str) -> Verdict {
 }
 
 /// The latest Helm release, if it is the deployed one.
-fn deployed(object: &HelmRelease) -> Option<&Snapshot> {
-    object.status.history.first().filter(|snapshot| snapshot.status == "deployed")
+fn deployed(status: &HelmReleaseStatus) -> Option<&Snapshot> {
+    status.history.first().filter(|snapshot| snapshot.status == "deployed")
 }
 
 /// The cause of the last failure, otherwise Flux's message.
-fn last_words(object: &HelmRelease) -> String {
+fn last_words(object: &FluxObject) -> String {
     object
         .current_with("Released", Status::False)
         .map_or_else(|| doing(object), |failed| failed.message.clone())

@@ -1,6 +1,6 @@
 //! The truth table of a `Kustomization`.
 
-use crate::foreign::flux::observed::{Kustomization, Status};
+use crate::foreign::flux::observed::{FluxObject, KustomizationStatus, Status};
 
 use super::source::holds_commit;
 use super::verdict::{Expected, Moment, Verdict, doing};
@@ -11,9 +11,12 @@ const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheck
 /// Reads the status of a `Kustomization`. `expected.version` is the commit.
 ///
 /// The rules come from kustomize-controller 1.9 (`internal/controller/kustomization_controller.go`).
-#[must_use]
-pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Moment) -> Verdict {
-    let status = &object.status;
+pub(super) fn kustomization(
+    object: &FluxObject,
+    status: &KustomizationStatus,
+    expected: &Expected,
+    moment: &Moment,
+) -> Verdict {
     let not_ready = object.current_with("Ready", Status::False);
     let attempted = holds_commit(status.last_attempted_revision.as_deref(), expected);
 
@@ -25,7 +28,7 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
         Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
     } else if object.current("Ready").is_none() {
         Verdict::Pending
-    } else if is_applied(object, expected) {
+    } else if is_applied(object, status, expected) {
         Verdict::Applied
     } else if let Some(waiting) =
         not_ready.and_then(|ready| Verdict::without_kubeconfig(&ready.message, None))
@@ -34,15 +37,18 @@ pub fn kustomization(object: &Kustomization, expected: &Expected, moment: &Momen
     } else if let Some(ready) = not_ready.filter(|_| attempted) {
         Verdict::failing(ready)
     } else {
-        Verdict::Progressing { message: awaited(object, expected), deadline: moment.deadline_of(expected) }
+        Verdict::Progressing {
+            message: awaited(object, status, expected),
+            deadline: moment.deadline_of(expected),
+        }
     };
     moment.judge(verdict, object, expected)
 }
 
 /// The part that is missing although Flux reports success; otherwise Flux's message.
-fn awaited(object: &Kustomization, expected: &Expected) -> String {
+fn awaited(object: &FluxObject, status: &KustomizationStatus, expected: &Expected) -> String {
     let is_ready = object.conditions.with("Ready", Status::True).is_some();
-    match (&object.status.last_applied_revision, &expected.version) {
+    match (&status.last_applied_revision, &expected.version) {
         (Some(applied), Some(commit)) if is_ready && !holds_commit(Some(applied), expected) => {
             format!("commit {commit} is expected, {applied} is applied")
         }
@@ -54,15 +60,14 @@ fn awaited(object: &Kustomization, expected: &Expected) -> String {
 ///
 /// Flux sets `Ready` to unknown at the beginning of every interval. The object still counts as applied, unless the
 /// attempt before failed: a retry begins with unknown, too.
-fn is_applied(object: &Kustomization, expected: &Expected) -> bool {
+fn is_applied(object: &FluxObject, status: &KustomizationStatus, expected: &Expected) -> bool {
     let ready = match object.conditions.get("Ready").map(|ready| ready.status) {
         Some(Status::True) => true,
-        Some(Status::Unknown) => object
-            .status
+        Some(Status::Unknown) => status
             .history
             .first()
             .is_some_and(|attempt| attempt.last_reconciled_status == "ReconciliationSucceeded"),
         Some(Status::False) | None => false,
     };
-    ready && object.is_observed() && holds_commit(object.status.last_applied_revision.as_deref(), expected)
+    ready && object.is_observed() && holds_commit(status.last_applied_revision.as_deref(), expected)
 }

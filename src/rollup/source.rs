@@ -1,13 +1,17 @@
 //! The truth table of sources: `GitRepository` and `HelmChart`.
 
-use crate::foreign::flux::observed::{GitRepository, HelmChart, Observed, Status};
+use crate::foreign::flux::observed::{FluxObject, GitRepositoryStatus, HelmChartStatus, Status};
 
 use super::verdict::{Expected, Moment, Verdict, doing};
 
 /// Reads the status of a `GitRepository`. `expected.version` is the commit.
-#[must_use]
-pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Moment) -> Verdict {
-    let revision = object.status.artifact.as_ref().map(|artifact| artifact.revision.as_str());
+pub(super) fn git_repository(
+    object: &FluxObject,
+    status: &GitRepositoryStatus,
+    expected: &Expected,
+    moment: &Moment,
+) -> Verdict {
+    let revision = status.artifact.as_ref().map(|artifact| artifact.revision.as_str());
     source(object, revision, expected, moment)
 }
 
@@ -15,22 +19,21 @@ pub fn git_repository(object: &GitRepository, expected: &Expected, moment: &Mome
 ///
 /// The version of a chart contains twelve digits of the commit, or none if `reconcileStrategy` is `ChartVersion`; the
 /// whole commit is in the revision of the source.
-#[must_use]
-pub fn helm_chart(object: &HelmChart, expected: &Expected, moment: &Moment) -> Verdict {
-    let packaged = object.status.artifact.is_some();
-    let revision = object.status.observed_source_artifact_revision.as_deref().filter(|_| packaged);
+pub(super) fn helm_chart(
+    object: &FluxObject,
+    status: &HelmChartStatus,
+    expected: &Expected,
+    moment: &Moment,
+) -> Verdict {
+    let packaged = status.artifact.is_some();
+    let revision = status.observed_source_artifact_revision.as_deref().filter(|_| packaged);
     source(object, revision, expected, moment)
 }
 
 /// Reasons of `Ready=False` of a chart whose source does not exist yet.
 const WAITING: [&str; 2] = ["SourceUnavailable", "NoSourceArtifact"];
 
-fn source<KindStatus>(
-    object: &Observed<KindStatus>,
-    revision: Option<&str>,
-    expected: &Expected,
-    moment: &Moment,
-) -> Verdict {
+fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, moment: &Moment) -> Verdict {
     let not_ready = object.current_with("Ready", Status::False);
     let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
         verdict

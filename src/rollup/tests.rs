@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::foreign::flux::observed::SpecDigest;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 
 const CHART: &str = "1.0.0+0123456789ab";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -62,14 +63,19 @@ fn expected(object: &Value, version: &str) -> Expected {
     Expected { spec_digest, version: Some(version.to_owned()), since: written_at() }
 }
 
+/// Reads an object as one of a kind.
+fn read(kind: FluxKind, object: &Value) -> FluxObject {
+    let mut object = object.clone();
+    object["kind"] = json!(kind);
+    serde_json::from_value(object).unwrap()
+}
+
 fn judge_helm_release(object: &Value, moment: &Moment) -> Verdict {
-    let expected = expected(object, CHART);
-    super::helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+    judge(&read(FluxKind::HelmRelease, object), &expected(object, CHART), moment)
 }
 
 fn judge_kustomization(object: &Value, moment: &Moment) -> Verdict {
-    let expected = expected(object, COMMIT);
-    super::kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, moment)
+    judge(&read(FluxKind::Kustomization, object), &expected(object, COMMIT), moment)
 }
 
 fn progressing(message: &str) -> Verdict {

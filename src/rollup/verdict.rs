@@ -9,7 +9,7 @@ use super::pulse::{Applier, Pulse};
 use crate::api::cluster_addon::AddonState;
 use crate::api::conditions::Reason;
 use crate::error::Class;
-use crate::foreign::flux::observed::{Condition, Observed, SpecDigest, Status};
+use crate::foreign::flux::observed::{Condition, FluxObject, SpecDigest, Status};
 
 /// Maximum time for an object to become ready. After that it counts as failed: Flux retries for ever and never reports
 /// so itself.
@@ -157,10 +157,7 @@ impl fmt::Display for Silence {
 
 impl Verdict {
     /// The rows that every table begins with, which trust nothing in the status.
-    pub(super) fn before_status<KindStatus>(
-        object: &Observed<KindStatus>,
-        expected: &Expected,
-    ) -> Option<Self> {
+    pub(super) fn before_status(object: &FluxObject, expected: &Expected) -> Option<Self> {
         if object.metadata.terminating {
             Some(Self::Terminating)
         } else if object.suspended {
@@ -173,7 +170,7 @@ impl Verdict {
     }
 
     /// A failure that Flux gave up on: with the message of `Stalled`, and that of `Ready`, which names the cause.
-    pub(super) fn stalled<KindStatus>(object: &Observed<KindStatus>, stalled: &Condition) -> Self {
+    pub(super) fn stalled(object: &FluxObject, stalled: &Condition) -> Self {
         let ready =
             object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
         let message = said([Some(stalled), ready]);
@@ -235,12 +232,7 @@ impl Moment {
     }
 
     /// The verdict from the object's status alone, unless time limits override it.
-    pub(super) fn judge<KindStatus>(
-        &self,
-        verdict: Verdict,
-        object: &Observed<KindStatus>,
-        expected: &Expected,
-    ) -> Verdict {
+    pub(super) fn judge(&self, verdict: Verdict, object: &FluxObject, expected: &Expected) -> Verdict {
         if matches!(verdict, Verdict::Terminating | Verdict::Suspended | Verdict::Foreign { .. }) {
             return verdict;
         }
@@ -271,12 +263,7 @@ impl Moment {
         limits.filter(|limit| verdict.awaits_applier() && *limit > self.now).min()
     }
 
-    fn silence<KindStatus>(
-        &self,
-        verdict: &Verdict,
-        object: &Observed<KindStatus>,
-        expected: &Expected,
-    ) -> Option<Silence> {
+    fn silence(&self, verdict: &Verdict, object: &FluxObject, expected: &Expected) -> Option<Silence> {
         let controller = self.applier.name;
         match self.applier.pulse {
             Pulse::Alive => None,
@@ -312,7 +299,7 @@ pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) 
 }
 
 /// Flux's message about its progress.
-pub(super) fn doing<KindStatus>(object: &Observed<KindStatus>) -> String {
+pub(super) fn doing(object: &FluxObject) -> String {
     let reconciling = object.conditions.with("Reconciling", Status::True);
     let condition = reconciling.or_else(|| object.conditions.get("Ready"));
     condition.map(|condition| condition.message.clone()).unwrap_or_default()
@@ -320,7 +307,7 @@ pub(super) fn doing<KindStatus>(object: &Observed<KindStatus>) -> String {
 
 /// The time since which a request to reconcile was not handled. Flux notes it only at the end of a reconciliation, so
 /// while Flux reconciles nothing is overdue. A value that is not a time was not written by us and does not count.
-fn unhandled_since<KindStatus>(object: &Observed<KindStatus>) -> Option<Timestamp> {
+fn unhandled_since(object: &FluxObject) -> Option<Timestamp> {
     let requested = object.metadata.requested_at.as_ref()?;
     let handled = object.last_handled_reconcile_at.as_ref() == Some(requested);
     let at_work =

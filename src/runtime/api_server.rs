@@ -32,8 +32,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_IN_FLIGHT: usize = 32;
 
 /// A kind of object for requests.
-pub trait Kind: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug {}
-impl<K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug> Kind for K {}
+pub trait Kind: Resource + DeserializeOwned + Clone + std::fmt::Debug {}
+impl<K: Resource + DeserializeOwned + Clone + std::fmt::Debug> Kind for K {}
 
 /// The result of a deletion.
 #[derive(Debug)]
@@ -82,15 +82,16 @@ impl ApiServer {
 
     /// Fetches an object as it is now; `None` if it does not exist. An object may be missing from a cache only because its
     /// event has not arrived, so the cause of every deletion is confirmed with this method.
-    pub async fn get<K: Kind>(&self, key: &Key) -> Result<Option<K>, RequestError> {
+    pub async fn get<K: Kind<DynamicType = ()>>(&self, key: &Key) -> Result<Option<K>, RequestError> {
         self.get_dynamic(key, &()).await
     }
 
     /// Like [`ApiServer::get`], for a kind that is only known at run time.
-    pub async fn get_dynamic<K>(&self, key: &Key, kind: &K::DynamicType) -> Result<Option<K>, RequestError>
-    where
-        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
-    {
+    pub async fn get_dynamic<K: Kind>(
+        &self,
+        key: &Key,
+        kind: &K::DynamicType,
+    ) -> Result<Option<K>, RequestError> {
         let name = K::kind(kind);
         let about = About { verb: Verb::Get, kind: &name, key };
         let request = resource::<K>(key, kind).get(&key.name, &GetParams::default());
@@ -102,7 +103,7 @@ impl ApiServer {
     }
 
     /// Applies an object (server-side, with force). `before` is the object's resource version, if known.
-    pub async fn apply<K: Kind>(
+    pub async fn apply<K: Kind<DynamicType = ()>>(
         &self,
         key: &Key,
         object: &impl Serialize,
@@ -112,16 +113,13 @@ impl ApiServer {
     }
 
     /// Like [`ApiServer::apply`], for a kind that is only known at run time.
-    pub async fn apply_dynamic<K>(
+    pub async fn apply_dynamic<K: Kind>(
         &self,
         key: &Key,
         object: &impl Serialize,
         before: Option<&str>,
         kind: &K::DynamicType,
-    ) -> Result<K, RequestError>
-    where
-        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
-    {
+    ) -> Result<K, RequestError> {
         let name = K::kind(kind);
         let about = About { verb: Verb::Apply, kind: &name, key };
         let parameters = PatchParams::apply(self.field_manager).force();
@@ -130,7 +128,7 @@ impl ApiServer {
     }
 
     /// Replaces the whole status of an object of the operator. No other client writes that status.
-    pub async fn write_status<K: Kind>(
+    pub async fn write_status<K: Kind<DynamicType = ()>>(
         &self,
         key: &Key,
         status: &impl Serialize,
@@ -147,24 +145,27 @@ impl ApiServer {
 
     /// Changes an object with a JSON patch (RFC 6902). If the patch tests the resource version, it fails after a concurrent
     /// write.
-    pub async fn patch<K: Kind>(&self, key: &Key, operations: Value) -> Result<K, RequestError> {
-        let name = K::kind(&());
-        let about = About { verb: Verb::Patch, kind: &name, key };
-        let request = json_patch(operations)
-            .and_then(|patch| resource::<K>(key, &()).patch(&key.name, &by(self.field_manager), &patch));
-        self.write(about, request, |_| false).await
-    }
-
-    /// Changes an object with a JSON merge patch (RFC 7386), as another field manager.
-    pub async fn merge<K: Kind>(
+    pub async fn patch<K: Kind>(
         &self,
         key: &Key,
-        patch: Value,
-        field_manager: &str,
+        operations: Value,
+        kind: &K::DynamicType,
     ) -> Result<K, RequestError> {
-        let name = K::kind(&());
+        self.patch_as(key, operations, self.field_manager, kind).await
+    }
+
+    /// Like [`ApiServer::patch`], as another field manager.
+    pub async fn patch_as<K: Kind>(
+        &self,
+        key: &Key,
+        operations: Value,
+        field_manager: &str,
+        kind: &K::DynamicType,
+    ) -> Result<K, RequestError> {
+        let name = K::kind(kind);
         let about = About { verb: Verb::Patch, kind: &name, key };
-        let request = resource::<K>(key, &()).patch(&key.name, &by(field_manager), &Patch::Merge(patch));
+        let request = json_patch(operations)
+            .and_then(|patch| resource::<K>(key, kind).patch(&key.name, &by(field_manager), &patch));
         self.write(about, request, |_| false).await
     }
 
@@ -175,13 +176,14 @@ impl ApiServer {
         key: &Key,
         uid: &str,
         version: Option<String>,
+        kind: &K::DynamicType,
     ) -> Result<Deleted<K>, RequestError> {
-        let name = K::kind(&());
+        let name = K::kind(kind);
         let about = About { verb: Verb::Delete, kind: &name, key };
         let any_version = version.is_none();
         let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: version };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-        let request = resource::<K>(key, &()).delete(&key.name, &parameters);
+        let request = resource::<K>(key, kind).delete(&key.name, &parameters);
         // The answer is the object while it has finalizers, and a Status when it is deleted.
         let answer: Value = match self.write(about, request, |_| false).await {
             Ok(answer) => answer,

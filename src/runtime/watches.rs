@@ -117,9 +117,9 @@ where
 
 /// An API for a kind that is known only at run time, in all namespaces or in one.
 #[must_use]
-pub fn api_of<K>(client: Client, namespace: Option<&str>, kind: &ApiResource) -> Api<K>
+pub fn api_of<K>(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Api<K>
 where
-    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    K: Resource<Scope = DynamicResourceScope>,
 {
     match namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, kind),

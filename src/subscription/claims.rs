@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::is_orphaned;
 use super::roles::{is_of, subscribes};
-use crate::api::ClusterStack;
+use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::names::ReleaseName;
 
 /// A `ClusterStack` that may claim a release.
@@ -54,6 +55,34 @@ pub fn holder<'a>(
     let candidates = stacks.into_iter().filter(|stack| is_of(&stack.0.spec, release));
     let first = candidates.min_by_key(|stack| (owner.is_none() || stack.uid() != owner, stack.age()))?;
     Some(first.0)
+}
+
+/// Returns the first `ClusterStack` that keeps a release: an owner, unless it is deleted and orphans everything. `stacks` are
+/// those that exist.
+#[must_use]
+pub fn keeper<'a>(
+    release: &ClusterStackRelease,
+    stacks: impl IntoIterator<Item = &'a ClusterStack>,
+) -> Option<&'a ClusterStack> {
+    stacks.into_iter().find(|stack| release.is_owned_by(stack) && !is_orphaning(stack))
+}
+
+/// Returns the deleted `ClusterStack` that orphans the objects of a release; `None` if another owner [keeps](keeper) the
+/// release. `stacks` are those that exist.
+#[must_use]
+pub fn orphaning_stack<'a>(
+    release: &ClusterStackRelease,
+    stacks: impl IntoIterator<Item = &'a ClusterStack, IntoIter: Clone>,
+) -> Option<&'a ClusterStack> {
+    let mut stacks = stacks.into_iter();
+    if keeper(release, stacks.clone()).is_some() {
+        return None;
+    }
+    stacks.find(|stack| release.is_owned_by(stack))
+}
+
+fn is_orphaning(stack: &ClusterStack) -> bool {
+    stack.metadata.deletion_timestamp.is_some() && is_orphaned(stack)
 }
 
 /// Decides the owner of a release for the `ClusterStack` `us`. `others` are the other `ClusterStack`s of the namespace.

@@ -1,5 +1,5 @@
 //! Decides about a deleted `ClusterStack`: it is kept while Clusters use its releases; then its releases are deleted, and
-//! then its source.
+//! then its source. A release that another `ClusterStack` keeps is left to that one.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +22,8 @@ pub struct DeletionFacts<'a> {
     pub live: Option<ClusterStack>,
     /// The releases that it owns.
     pub releases: BTreeSet<ReleaseName>,
+    /// Those of them that another `ClusterStack` [keeps](super::keeper), according to the API server.
+    pub kept_by_others: BTreeSet<ReleaseName>,
     /// Number of Clusters that use them.
     pub clusters: usize,
     /// A release whose last users still use it, according to the API server.
@@ -42,10 +44,12 @@ pub enum Deletion {
     /// The reconciles of these Clusters orphan their addons. The releases stay until then, because they link the Clusters
     /// to the `ClusterStack`.
     OrphanClusters(BTreeSet<Key>),
-    /// Its releases are deleted.
+    /// Its releases are deleted, or left to their other owners.
     DeleteReleases {
-        /// Whether their objects stay.
+        /// Whether the objects of the deleted ones stay.
         orphan: bool,
+        /// The releases that are left to their other owners.
+        left: BTreeSet<ReleaseName>,
         /// The message of the status.
         message: String,
     },
@@ -90,9 +94,14 @@ pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
         None if facts.releases.is_empty() => return Deletion::DeleteSource { orphan },
         None => {}
     }
-    let names: Vec<String> = facts.releases.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-    let message = format!("being deleted: its releases are deleted first: {}", names.join(", "));
-    Deletion::DeleteReleases { orphan, message }
+    let left = facts.kept_by_others.clone();
+    let (first, what) = match facts.releases.difference(&left).next() {
+        Some(_) => (facts.releases.difference(&left).collect(), "deleted"),
+        None => (left.iter().collect::<Vec<_>>(), "left to their other owners"),
+    };
+    let names: Vec<String> = first.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let message = format!("being deleted: its releases are {what} first: {}", names.join(", "));
+    Deletion::DeleteReleases { orphan, left, message }
 }
 
 /// Whether the API server confirms that a `ClusterStack` is deleted. `live` is the `ClusterStack` as it has it now.

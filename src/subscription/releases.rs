@@ -43,6 +43,8 @@ pub struct FoundRelease<'a> {
     pub other_shard: Option<String>,
     /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
     pub left_pin: Option<(String, String)>,
+    /// Commit and digest of the release of another namespace whose source, beside the same repository, has this name.
+    pub shared_pin: Option<(String, String)>,
     /// Number of Clusters that have its class.
     pub clusters: usize,
 }
@@ -221,7 +223,7 @@ fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> O
         .object
         .and_then(|object| object.spec.source.clone())
         .or_else(|| left_pin(facts, name, found))
-        .or_else(|| new_pin(facts, name));
+        .or_else(|| new_pin(facts, name, found));
     let is_known = facts.catalog.is_some_and(|catalog| catalog.releases.contains_key(name));
     if found.object.is_none() && (found.role > Role::Used || (pin.is_none() && !is_known)) {
         return None;
@@ -248,11 +250,14 @@ fn left_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> 
     Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
 }
 
-/// Pins the present content of the stack repository; `None` if it is unusable, which the release itself reports.
-fn new_pin(facts: &ReleasesFacts, name: &ReleaseName) -> Option<PinnedSource> {
+/// Pins the present content of the stack repository; `None` if it is unusable, which the release itself reports. If another
+/// release shares the source, and has the same content, its commit is pinned.
+fn new_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<PinnedSource> {
     let catalog = facts.catalog.filter(|catalog| catalog.is_current)?;
     let entry = catalog.releases.get(name)?.as_ref().ok()?;
-    let (revision, digest) = (entry.revision.to_string(), entry.digest.to_string());
+    let digest = entry.digest.to_string();
+    let shared = found.shared_pin.as_ref().filter(|(_, content)| *content == digest);
+    let revision = shared.map_or_else(|| entry.revision.to_string(), |(commit, _)| commit.clone());
     Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
 }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use crate::api::ClusterStack;
-use crate::foreign::flux::observed::GitRepository;
+use crate::foreign::flux::observed::FluxObject;
 use crate::names::Key;
 
 /// Returns the `GitRepository`s that were made for a `ClusterStack` and that no `ClusterStack` follows now. `followed` are
 /// the keys of all followed ones.
 pub fn left_over_sources<'a>(
-    made: &'a [Arc<GitRepository>],
+    made: &'a [Arc<FluxObject>],
     followed: &'a BTreeSet<Key>,
-) -> impl Iterator<Item = &'a Arc<GitRepository>> {
+) -> impl Iterator<Item = &'a Arc<FluxObject>> {
     made.iter().filter(|made| !made.metadata.terminating && !followed.contains(&Key::of(&***made)))
 }
 

@@ -12,7 +12,7 @@ use super::releases::{ReleaseDecision, ReleasesFacts, decide_releases};
 use super::retirement::{Retirement, RetirementFacts, decide_retirement, retirement_end};
 use super::sources::left_over_sources;
 use crate::api::{ClusterStack, labels};
-use crate::foreign::flux::observed::{GitRepository, SpecDigest};
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::names::{Key, ReleaseName};
 use crate::plan::PlannedObject;
 use crate::plan::delivery::{Action, Baseline, action};
@@ -23,11 +23,11 @@ pub struct FollowedRepository<'a> {
     /// The planned object; `None` if another owner writes it.
     pub planned: Option<&'a PlannedObject>,
     /// The existing object.
-    pub found: Option<&'a GitRepository>,
+    pub found: Option<&'a FluxObject>,
     /// Digest of its spec as returned by the operator's last write, if known.
     pub expected: Option<&'a SpecDigest>,
     /// The objects that were made for the `ClusterStack`, including that of an earlier source.
-    pub made: &'a [Arc<GitRepository>],
+    pub made: &'a [Arc<FluxObject>],
     /// The keys of the objects that any `ClusterStack` follows.
     pub followed: &'a BTreeSet<Key>,
 }
@@ -90,7 +90,9 @@ pub fn source_write(stack: &ClusterStack, repository: &FollowedRepository) -> So
 /// Decides about a `ClusterStack` that exists, or that is deleted but kept.
 ///
 /// A reconcile that changes the source pins nothing: the artifact may be that of another repository until Flux has fetched
-/// for the new spec.
+/// for the new spec. The same holds while the result of the last write is unknown, such as when the status that records it
+/// cannot be written: the digest of the plan in the annotations stays when another field manager changes the spec, and a
+/// pin is for good.
 #[must_use]
 pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
     let SubscriptionFacts { source, retirement, confirmed } = facts;

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterStack, ClusterStackSpec};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
 use crate::names::ReleaseName;
 
 fn stack(name: &str, created: &str, versions: &[&str], auto_subscribe: bool) -> ClusterStack {
@@ -152,6 +152,52 @@ fn one_of_two_that_want_a_release_has_it() {
     ] {
         let claim = claim(Claimant(&us), &[Claimant(&other)], &release("v1"), is_used, owner);
         assert_eq!(claim, expected, "{us:?} {other:?}");
+    }
+}
+
+#[test]
+fn release_is_orphaned_if_no_other_owner_keeps_it() {
+    let deleted = |name: &str, orphan: bool| {
+        let mut stack = stack(name, "2026-11-20T10:00:00Z", &["v1"], false);
+        stack.metadata.deletion_timestamp = serde_json::from_value(json!("2026-11-23T02:00:00Z")).unwrap();
+        let annotation = (labels::ON_DELETE.to_owned(), labels::ORPHAN.to_owned());
+        stack.metadata.annotations = orphan.then(|| [annotation].into());
+        stack
+    };
+    let living = |name: &str| stack(name, "2026-11-20T10:00:00Z", &["v1"], false);
+    let annotated = |name: &str| {
+        let annotations = deleted(name, true).metadata.annotations;
+        let mut stack = living(name);
+        stack.metadata.annotations = annotations;
+        stack
+    };
+    let recreated = |name: &str| {
+        let mut stack = living(name);
+        stack.metadata.uid = Some("another".to_owned());
+        stack
+    };
+    // The release names `a` and `b` as its owners, and the stacks are those that exist.
+    for (what, stacks, kept_by, orphaned_by) in [
+        ("none exists", vec![], None, None),
+        ("one lives", vec![living("a")], Some("a"), None),
+        ("one is deleted, and does not orphan", vec![deleted("a", false)], Some("a"), None),
+        ("one is annotated, and not deleted", vec![annotated("a")], Some("a"), None),
+        ("one orphans", vec![deleted("a", true)], None, Some("a")),
+        ("the other one lives", vec![deleted("a", true), living("b")], Some("b"), None),
+        ("the other one is deleted", vec![deleted("a", true), deleted("b", false)], Some("b"), None),
+        ("both orphan", vec![deleted("a", true), deleted("b", true)], None, Some("a")),
+        ("the other one is no owner", vec![deleted("a", true), living("c")], None, Some("a")),
+        ("another one has its name", vec![deleted("a", true), recreated("b")], None, Some("a")),
+    ] {
+        let owner = |name| json!({"apiVersion": "x", "kind": "ClusterStack", "name": name, "uid": name});
+        let release: ClusterStackRelease = serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease",
+            "metadata": {"name": "r", "ownerReferences": [owner("a"), owner("b")]}, "spec": {},
+        }))
+        .unwrap();
+        let name = |stack: Option<&ClusterStack>| stack.and_then(|stack| stack.metadata.name.clone());
+        assert_eq!(name(keeper(&release, &stacks)).as_deref(), kept_by, "{what}");
+        assert_eq!(name(orphaning_stack(&release, &stacks)).as_deref(), orphaned_by, "{what}");
     }
 }
 

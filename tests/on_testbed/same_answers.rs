@@ -13,7 +13,8 @@ use kube::Client;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use stackflux::api::ClusterStackRelease;
-use stackflux::foreign::flux::observed::HelmRelease;
+use stackflux::foreign::flux::FluxKind;
+use stackflux::foreign::flux::observed::FluxObject;
 use stackflux::plan::delivery::foreign_fields;
 use stackflux::runtime::api_server::{Answer, ApiServer, RequestError, Transport};
 use stackflux::runtime::cache::Key;
@@ -67,7 +68,8 @@ impl Memory {
         self.learn(&real_body, &memory.body, &about);
         let real_body: Value = serde_json::from_str(&self.renamed(&real_body.to_string())).unwrap();
         let (real_fields, fields) = (managed(&real_body), managed(&memory.body));
-        let (real, memory) = ((real.status, compared(real_body)), (code(memory.code), compared(memory.body)));
+        let (real, memory) =
+            ((real.status, compared(real_body)), (code(memory.code), compared(Value::clone(&memory.body))));
         if real != memory {
             self.differences
                 .push(format!("{about}\nreal:   {} {}\nmemory: {} {}", real.0, real.1, memory.0, memory.1));
@@ -175,12 +177,15 @@ impl Session {
     }
 
     async fn patch(&self, name: &str, operations: Value) -> Found {
-        self.ours.patch(&self.key(name), operations).await
+        self.ours.patch(&self.key(name), operations, &()).await
     }
 
     /// Sends a deletion to both, if the answer does not matter.
     async fn delete(&self, name: &str, uid: &str, version: Option<&str>) {
-        _ = self.ours.delete::<ClusterStackRelease>(&self.key(name), uid, version.map(str::to_owned)).await;
+        _ = self
+            .ours
+            .delete::<ClusterStackRelease>(&self.key(name), uid, version.map(str::to_owned), &())
+            .await;
     }
 
     async fn applies(&self) {
@@ -224,6 +229,9 @@ impl Session {
         _ = self.patch("c", json!([{"op": "test", "path": "/metadata/labels", "value": null}])).await;
         _ = self.patch("c", json!([{"op": "replace", "path": "/metadata/labels", "value": {}}])).await;
         _ = self.patch("c", json!([add("/metadata/labels/a", json!("b"))])).await;
+        // A field is unset like that, whether or not it is set.
+        let unset = json!({"op": "remove", "path": "/metadata/labels/b"});
+        _ = self.patch("c", json!([add("/metadata/labels/b", json!("c")), unset])).await;
         _ = self.patch("none", json!([add("/metadata/labels", json!({}))])).await;
         _ = self.patch("c", json!([add("/status", json!({"ready": true}))])).await;
         let key = self.key("c");
@@ -234,10 +242,11 @@ impl Session {
         ] {
             _ = self.ours.write_status::<ClusterStackRelease>(&key, &status, None).await;
         }
-        let change = json!({"spec": {"source": {"path": "z"}}, "metadata": {"annotations": {"a": null}}});
-        _ = self.ours.merge::<ClusterStackRelease>(&key, change.clone(), "editor").await;
-        _ = self.ours.merge::<ClusterStackRelease>(&key, change, "editor").await;
-        _ = self.ours.merge::<ClusterStackRelease>(&self.key("none"), json!({}), "editor").await;
+        let remove = json!({"op": "remove", "path": "/metadata/annotations/a"});
+        let change = json!([test, add("/spec/source/path", json!("z")), remove]);
+        _ = self.ours.patch_as::<ClusterStackRelease>(&key, change.clone(), "editor", &()).await;
+        _ = self.ours.patch_as::<ClusterStackRelease>(&key, change, "editor", &()).await;
+        _ = self.ours.patch_as::<ClusterStackRelease>(&self.key("none"), json!([test]), "editor", &()).await;
         _ = self.apply("c", json!({})).await;
         _ = self.ours.get::<ClusterStackRelease>(&key).await;
     }
@@ -266,7 +275,7 @@ impl Session {
 
     /// A `HelmRelease` that Flux leaves alone.
     async fn flux(&self) {
-        let key = self.key("flux");
+        let (key, kind) = (self.key("flux"), &FluxKind::HelmRelease);
         let object = json!({
             "apiVersion": "helm.toolkit.fluxcd.io/v2",
             "kind": "HelmRelease",
@@ -274,24 +283,29 @@ impl Session {
             "spec": {"interval": "1h", "suspend": true, "chartRef": {"kind": "HelmChart", "name": "a"},
                 "values": {"a": {"b": 1}}},
         });
-        _ = self.ours.apply::<HelmRelease>(&key, &object, None).await;
+        _ = self.ours.apply_dynamic::<FluxObject>(&key, &object, None, kind).await;
+        let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+        let unset = json!([add("/spec/timeout", json!("5m")), {"op": "remove", "path": "/spec/timeout"}]);
         for change in [
-            json!({"timeout": "5m"}),
-            json!({"interval": "2h"}),
-            json!({"values": {"a": {"c": 2}, "d": [1]}}),
+            json!([add("/spec/timeout", json!("5m"))]),
+            // Every request changes something: the answer to another one would have a resource version of Flux.
+            unset,
+            json!([add("/spec/timeout", json!("5m"))]),
+            json!([add("/spec/interval", json!("2h"))]),
+            json!([add("/spec/values/a/c", json!(2)), add("/spec/values/d", json!([1]))]),
         ] {
-            _ = self.ours.merge::<HelmRelease>(&key, json!({"spec": change}), "editor").await;
+            _ = self.ours.patch_as::<FluxObject>(&key, change, "editor", kind).await;
         }
-        _ = self.ours.apply::<HelmRelease>(&key, &object, None).await;
+        _ = self.ours.apply_dynamic::<FluxObject>(&key, &object, None, kind).await;
         let remove = |path: &str| json!({"op": "remove", "path": path});
         _ = self
             .ours
-            .patch::<HelmRelease>(&key, json!([remove("/spec/timeout"), remove("/spec/values/d")]))
+            .patch::<FluxObject>(&key, json!([remove("/spec/timeout"), remove("/spec/values/d")]), kind)
             .await;
         let mut fewer = object;
         fewer["spec"]["values"] = json!({});
         // Reads after that have a resource version of Flux.
-        _ = self.ours.apply::<HelmRelease>(&key, &fewer, None).await;
+        _ = self.ours.apply_dynamic::<FluxObject>(&key, &fewer, None, kind).await;
     }
 }
 

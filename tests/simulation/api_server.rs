@@ -19,6 +19,7 @@ mod patch;
 mod write;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -45,12 +46,12 @@ pub(crate) struct Call {
 /// An event of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
-    /// The number of the kind.
-    pub(crate) kind: usize,
+    /// The place of the object.
+    pub(crate) place: Place,
     /// Whether the object was deleted.
     pub(crate) is_deleted: bool,
     /// The object in its current or last state.
-    pub(crate) object: Value,
+    pub(crate) object: Arc<Value>,
 }
 
 /// An object with the managers of its fields.
@@ -58,6 +59,8 @@ pub(crate) struct Watched {
 struct Stored {
     object: Value,
     managers: Vec<Manager>,
+    /// The object as it is sent, with its field managers.
+    sent: Arc<Value>,
 }
 
 /// The API server.
@@ -66,8 +69,6 @@ pub(crate) struct ApiServer {
     objects: BTreeMap<Place, Stored>,
     version: u64,
     uids: u64,
-    /// Whether answers have no body, because only their codes are read.
-    is_silent: bool,
     /// The events of watches, in order.
     pub(crate) log: Vec<Watched>,
     /// The time for timestamps of objects, in seconds since the epoch.
@@ -121,7 +122,7 @@ impl ApiServer {
         let body = || serde_json::from_slice::<Value>(&call.body).unwrap();
         let answer = match (call.method.as_str(), call.content_type.as_str()) {
             ("GET", _) => self.read(&target.place),
-            ("POST", _) => Ok(Answer { code: 201, body: body() }),
+            ("POST", _) => Ok(Answer { code: 201, body: body().into() }),
             ("DELETE", _) => self.delete(&target.place, &body()),
             ("PATCH", "application/apply-patch+yaml") => {
                 assert!(query.contains("force=true"), "only applied with force: {}", call.uri);
@@ -129,12 +130,6 @@ impl ApiServer {
             }
             ("PATCH", "application/json-patch+json") => {
                 self.patch(&target, manager.unwrap_or_default(), |object| patch::json_patch(object, &body()))
-            }
-            ("PATCH", "application/merge-patch+json") => {
-                self.patch(&target, manager.unwrap_or_default(), |object| {
-                    patch::merge_patch(object, &body());
-                    true
-                })
             }
             (method, media) => panic!("{method} with {media:?} is not answered: {}", call.uri),
         };
@@ -159,22 +154,14 @@ impl ApiServer {
         merged.unwrap_or_else(|refusal| refusal)
     }
 
-    /// Like [`ApiServer::merge_as`], without the object in the answer. Returns its code.
-    pub(crate) fn change_as(&mut self, manager: &str, place: &Place, status: bool, change: &Value) -> u16 {
-        self.is_silent = true;
-        let answer = self.merge_as(manager, place, status, change);
-        self.is_silent = false;
-        answer.code
-    }
-
     /// Deletes an object as `kubectl delete` does.
     pub(crate) fn delete_now(&mut self, place: &Place) -> Answer {
         self.delete(place, &json!({})).unwrap_or_else(|refusal| refusal)
     }
 
     /// The object at a place.
-    pub(crate) fn get(&self, place: &Place) -> Option<Value> {
-        self.objects.get(place).map(shown)
+    pub(crate) fn get(&self, place: &Place) -> Option<Arc<Value>> {
+        self.objects.get(place).map(|stored| stored.sent.clone())
     }
 
     /// The place that a request is about.
@@ -187,10 +174,15 @@ impl ApiServer {
         Subject::of(place).not_found()
     }
 
+    /// The answer to a request that the account of the operator has no permission for.
+    pub(crate) fn forbidden(place: &Place) -> Answer {
+        Subject::of(place).forbidden()
+    }
+
     /// All objects of a kind.
-    pub(crate) fn list(&self, kind: usize) -> Vec<Value> {
+    pub(crate) fn list(&self, kind: usize) -> Vec<Arc<Value>> {
         let of_kind = self.objects.iter().filter(|(place, _)| place.0 == kind);
-        of_kind.map(|(_, stored)| shown(stored)).collect()
+        of_kind.map(|(_, stored)| stored.sent.clone()).collect()
     }
 
     /// The object at a place, without its field managers.
@@ -209,9 +201,19 @@ impl ApiServer {
     }
 }
 
-/// An object as it is sent, with its field managers.
-fn shown(stored: &Stored) -> Value {
-    let mut object = stored.object.clone();
-    object["metadata"]["managedFields"] = stored.managers.iter().map(Manager::shown).collect();
-    object
+impl Stored {
+    fn new(object: Value, managers: Vec<Manager>) -> Self {
+        Self { object, managers, sent: Arc::default() }
+    }
+
+    fn set_version(&mut self, version: u64) {
+        self.object["metadata"]["resourceVersion"] = json!(version.to_string());
+    }
+
+    /// Ends a change: what is sent from now on is the object as it is.
+    fn finish(&mut self) {
+        let mut sent = self.object.clone();
+        sent["metadata"]["managedFields"] = self.managers.iter().map(Manager::shown).collect();
+        self.sent = Arc::new(sent);
+    }
 }

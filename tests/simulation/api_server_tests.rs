@@ -64,8 +64,8 @@ fn apply_creates_then_changes_nothing_twice() {
     assert_eq!((again.code, version(&again)), (200, version(&created)));
     let kind = place("ClusterStackRelease", "").0;
     let entries: Vec<_> =
-        server.log.iter().filter(|entry| entry.kind == kind).map(|entry| &entry.object).collect();
-    assert_eq!((entries, server.list(kind)), (vec![&created.body], vec![created.body.clone()]));
+        server.log.iter().filter(|entry| entry.place.0 == kind).map(|entry| entry.object.clone()).collect();
+    assert_eq!((entries, server.list(kind)), (vec![created.body.clone()], vec![created.body]));
 }
 
 #[test]

@@ -118,6 +118,7 @@ fn cause(past: Past, now: Past, seen: Past, object: &Value) -> Option<Cause> {
         "HelmRelease" | "Kustomization" if !text(&object["metadata"]["labels"][CLUSTER]).is_empty() => {
             of_addon(past, object, kind)
         }
+        "GitRepository" if is_left_over(past, object) => Some(Cause::Free),
         _ => free(is_release_deleted(past, object) && !is_class_used(past, seen, object)),
     }
 }
@@ -176,7 +177,7 @@ fn has_addon(release: &Value, addon: &str, kind: &str) -> Option<bool> {
     let name: ReleaseName = text(&release["metadata"]["name"]).parse().ok()?;
     let digest: Digest = text(&release["spec"]["source"]["digest"]).parse().ok()?;
     let content = Repository::shared().release_cache.release(&name, digest)?;
-    Some(kinds(&content).iter().any(|(name, of)| name.as_str() == addon && *of == kind))
+    Some(kinds(&content).iter().any(|(name, of)| name.as_str() == addon && of.as_str() == kind))
 }
 
 /// The cause of the deletion of a `ClusterStackRelease`: it is unused, and retired or left by its deleted `ClusterStack`.
@@ -220,6 +221,13 @@ fn is_release_deleted(past: Past, object: &Value) -> bool {
         return past.named("ClusterStackRelease", namespace, release).is_none_or(is_deleting);
     }
     of_kinds.all(|(kind, owner)| past.with_uid(kind, text(&owner["uid"])).is_none_or(is_deleting))
+}
+
+/// Whether a `GitRepository` was made for a `ClusterStack` that now refers to another one.
+fn is_left_over(past: Past, object: &Value) -> bool {
+    let stack = owners(object, "ClusterStack").next();
+    let stack = stack.and_then(|owner| past.with_uid("ClusterStack", text(&owner["uid"])));
+    stack.is_some_and(|stack| stack["spec"]["source"].get("git").is_none())
 }
 
 /// Whether an object installs the class of a release that Clusters use.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use stackflux::runtime::cache::Key;
 use stackflux::runtime::clock::Clock;
 use tokio::runtime::{EnterGuard, Runtime};
 
@@ -19,7 +18,7 @@ use crate::properties::Rule;
 use crate::random::Random;
 use crate::seam::Guard;
 use crate::truth::Truth;
-use crate::wire::Wire;
+use crate::wire::{Refuses, Wire};
 
 /// Maximum time without changes until due work that still belongs to the present: later work waits for users or for the
 /// time of day.
@@ -33,15 +32,16 @@ const STEPS: usize = 20_000;
 const LAST_STEPS: usize = 100;
 
 /// One step of a simulation. Processes are given by their index.
+#[derive(Clone, Copy)]
 enum Step {
     /// The watch of a kind sends its next event.
     Deliver(usize, usize),
-    /// A reconcile begins.
-    Begin(usize, (usize, Key)),
+    /// A reconcile begins: the number of the work that can begin.
+    Begin(usize, usize),
     /// A running reconcile continues.
     GoOn(usize, usize),
-    /// Flux reconciles an object.
-    Flux(Place),
+    /// Flux reconciles an object: the number of the pending one.
+    Flux(usize),
     /// A controller of Kubernetes acts.
     Controllers,
     /// A user acts.
@@ -243,15 +243,15 @@ impl Simulation {
                 }
             }
         }
-        steps.extend(self.flux.pending(&cluster.server).into_iter().map(Step::Flux));
+        steps.extend((0..self.flux.count_pending(&cluster.server)).map(Step::Flux));
         if self.collected < cluster.server.log.len() {
             steps.push(Step::Controllers);
         }
         drop(cluster);
         for (index, process) in self.processes.iter().enumerate().filter(|(_, it)| it.role != Role::Waits) {
             steps.extend((0..process.operator.running()).map(|number| Step::GoOn(index, number)));
-            let startable = process.operator.startable(self.now).into_iter();
-            steps.extend(startable.map(|work| Step::Begin(index, work)));
+            let startable = process.operator.count_startable(self.now);
+            steps.extend((0..startable).map(|number| Step::Begin(index, number)));
         }
         steps
     }
@@ -262,13 +262,14 @@ impl Simulation {
                 let random = (!self.is_calm).then_some(&mut self.random);
                 self.processes[index].deliver(kind, &self.wire, random, self.step, self.now);
             }
-            Step::Begin(index, work) => self.processes[index].operator.begin(work),
+            Step::Begin(index, number) => self.processes[index].operator.begin(number, self.now),
             Step::GoOn(index, number) => {
                 if let Some(failure) = self.processes[index].operator.go_on(number, self.now) {
                     self.note(failure);
                 }
             }
-            Step::Flux(place) => {
+            Step::Flux(number) => {
+                let place = self.flux.pending(number).unwrap();
                 let mut cluster = self.wire.cluster();
                 let done = self.flux.look_at(&mut cluster.server, &place);
                 cluster.log.extend(done);
@@ -313,6 +314,16 @@ impl Simulation {
         self.note(format!("{} min pass", pause.as_secs() / 60));
     }
 
+    /// Ends crashes, changes of the leader, and delays of watches.
+    pub(crate) fn calm_down(&mut self) {
+        self.is_calm = true;
+    }
+
+    /// Makes the API server refuse some requests from now on.
+    pub(crate) fn refuse(&self, refuses: Option<Refuses>) {
+        self.wire.cluster().refuses = refuses;
+    }
+
     /// Adds an action of a user, which happens at any time while the simulation settles.
     pub(crate) fn at_any_time(&mut self, action: impl FnOnce(&mut Self) + 'static) {
         self.actions.push(Box::new(action));
@@ -322,7 +333,7 @@ impl Simulation {
         (number(kind), self.namespace.clone(), name.to_owned())
     }
 
-    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<Value> {
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<Arc<Value>> {
         self.wire.cluster().server.get(&self.place(kind, name))
     }
 }

@@ -44,15 +44,15 @@ pub(crate) struct Flux {
 }
 
 impl Flux {
-    /// The objects that Flux has to reconcile.
-    pub(crate) fn pending(&mut self, server: &ApiServer) -> Vec<Place> {
+    /// Number of objects that Flux has to reconcile.
+    pub(crate) fn count_pending(&mut self, server: &ApiServer) -> usize {
         for entry in &server.log[self.seen..] {
-            let kind = KINDS[entry.kind].name;
+            let kind = KINDS[entry.place.0].name;
             if kind == "GitRepository" || kind == "HelmChart" {
                 self.pending.extend(places(server, &["HelmChart", "HelmRelease", "Kustomization"]));
             }
             if ["GitRepository", "HelmChart", "HelmRelease", "Kustomization"].contains(&kind) {
-                self.pending.insert(place(entry.kind, &entry.object));
+                self.pending.insert(entry.place.clone());
             }
         }
         self.seen = server.log.len();
@@ -61,7 +61,12 @@ impl Flux {
             self.fleet_head = fleet_head;
             self.pending.extend(places(server, &["GitRepository"]));
         }
-        self.pending.iter().cloned().collect()
+        self.pending.len()
+    }
+
+    /// One of the objects that Flux has to reconcile, by its number.
+    pub(crate) fn pending(&self, number: usize) -> Option<Place> {
+        self.pending.iter().nth(number).cloned()
     }
 
     /// Moves the branch of the stack repository to a commit: Flux fetches it at its next interval.
@@ -88,7 +93,7 @@ impl Flux {
         let finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
         if !finalizers.contains(&json!(FINALIZER)) {
             let finalizers: Vec<Value> = finalizers.into_iter().chain([json!(FINALIZER)]).collect();
-            server.change_as("flux", place, false, &json!({"metadata": {"finalizers": finalizers}}));
+            server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": finalizers}}));
             return Some(format!("flux: finalizer on {kind} {}", place.2));
         }
         if object["spec"]["suspend"] == true {
@@ -112,7 +117,7 @@ impl Flux {
             status["lastHandledReconcileAt"] = asked.clone();
         }
         let before = server.log.len();
-        server.change_as("flux", place, true, &json!({"status": status}));
+        server.merge_as("flux", place, true, &json!({"status": status}));
         let ready = &server.object(place)?["status"]["conditions"][0];
         (server.log.len() > before)
             .then(|| format!("flux: {kind} {} is {}: {}", place.2, ready["status"], ready["reason"]))
@@ -130,7 +135,7 @@ impl Flux {
             self.installed.remove(place);
             self.uninstalled.insert(place.clone());
         }
-        server.change_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
+        server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
         let how = if is_suspended { "without an uninstall" } else { "uninstalled" };
         Some(format!("flux: {} {} is gone, {how}", KINDS[place.0].name, place.2))
     }

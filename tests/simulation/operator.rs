@@ -1,6 +1,6 @@
 //! One life of the operator: its context, its caches, its queues, and the running reconciles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context as Waking, Poll, Wake, Waker};
@@ -14,6 +14,7 @@ use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stackflux::api::labels::{FIELD_MANAGER, MANAGED_BY};
+use stackflux::foreign::flux::FluxKind;
 use stackflux::operator::context::{Context, Parts, Triggers};
 use stackflux::operator::enqueue;
 use stackflux::operator::git_delivery::pass;
@@ -46,8 +47,11 @@ pub(crate) fn timestamp(now: Millis) -> Timestamp {
     Timestamp::from_millisecond(BEGIN + i64::try_from(now).unwrap()).unwrap()
 }
 
-/// The pause after a reconcile that failed.
+/// The pause after a reconcile that failed. It doubles with each failure, up to a limit.
 const RETRY: Millis = 200;
+
+/// Number of failures after which the pause stays the same.
+const MAX_DOUBLINGS: u32 = 6;
 
 /// Maximum time for the work of a thread.
 const THREAD: Duration = Duration::from_secs(30);
@@ -69,6 +73,8 @@ pub(crate) struct Operator {
     inbox: Vec<Requests<Key>>,
     late: Vec<Late>,
     due: BTreeMap<Work, Millis>,
+    /// Number of failures of each reconcile since it last succeeded.
+    failures: BTreeMap<Work, u32>,
     running: Vec<Reconcile>,
     wire: Wire,
     /// Number of reconciles that began.
@@ -114,8 +120,9 @@ impl Operator {
         context.set_cluster_resource(ApiResource::from_gvk_with_plural(&kind, "clusters"));
         let late = late(&context);
         let inbox = vec![stack_requests, release_requests, cluster_requests, commit_requests];
-        let (due, running, wire) = (BTreeMap::new(), Vec::new(), wire.clone());
-        Self { context: Arc::new(context), inbox, late, due, running, wire, begun: 0 }
+        let (due, failures) = (BTreeMap::new(), BTreeMap::new());
+        let (running, wire) = (Vec::new(), wire.clone());
+        Self { context: Arc::new(context), inbox, late, due, failures, running, wire, begun: 0 }
     }
 
     /// Enqueues everything, as a process does when it begins to lead.
@@ -126,7 +133,7 @@ impl Operator {
     }
 
     /// Sends the operator an event of the watch of a kind.
-    pub(crate) fn deliver(&mut self, kind: usize, event: Event<Value>, now: Millis) {
+    pub(crate) fn deliver(&mut self, kind: usize, event: Event<Arc<Value>>, now: Millis) {
         let (context, caches) = (&*self.context, &self.context.caches);
         let event = match event {
             // It no longer matches the label selector of the watch, or never did.
@@ -139,20 +146,20 @@ impl Operator {
             "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::on_release_event),
             "ClusterAddon" => feed(context, &caches.addons, event, enqueue::on_addon_event),
             "Cluster" => feed(context, &caches.clusters, event, enqueue::on_cluster_event),
-            "GitRepository" => feed(context, &caches.git_repositories, event, enqueue::on_repository_event),
-            "HelmChart" => feed(context, &caches.helm_charts, event, enqueue::on_source_event),
-            "HelmRelease" => feed(context, &caches.helm_releases, event, enqueue::on_flux_event),
-            "Kustomization" => feed(context, &caches.kustomizations, event, enqueue::on_flux_event),
-            _ => {}
+            other => {
+                if let Some(kind) = FluxKind::of(other) {
+                    feed(context, caches.flux.of(kind), event, enqueue::on_flux_event);
+                }
+            }
         }
         self.gather(now);
     }
 
     /// The work that can begin now.
-    pub(crate) fn startable(&self, now: Millis) -> Vec<Work> {
-        let busy: BTreeSet<&Work> = self.running.iter().map(|running| &running.work).collect();
-        let due = self.due.iter().filter(|(work, at)| **at <= now && !busy.contains(work));
-        due.map(|(work, _)| work.clone()).collect()
+    fn startable(&self, now: Millis) -> impl Iterator<Item = &Work> {
+        let is_busy = |work: &Work| self.running.iter().any(|running| running.work == *work);
+        let due = self.due.iter().filter(move |(work, at)| **at <= now && !is_busy(work));
+        due.map(|(work, _)| work)
     }
 
     /// The next time at which queued work is due.
@@ -165,8 +172,14 @@ impl Operator {
         self.running.len()
     }
 
-    /// Begins a reconcile, without its first step.
-    pub(crate) fn begin(&mut self, work: Work) {
+    /// Number of reconciles that can begin now.
+    pub(crate) fn count_startable(&self, now: Millis) -> usize {
+        self.startable(now).count()
+    }
+
+    /// Begins one of the reconciles that can begin now, by its number, without its first step.
+    pub(crate) fn begin(&mut self, number: usize, now: Millis) {
+        let Some(work) = self.startable(now).nth(number).cloned() else { return };
         self.due.remove(&work);
         let (context, (queue, key)) = (self.context.clone(), work.clone());
         let run: Running = Box::pin(async move {
@@ -195,15 +208,19 @@ impl Operator {
         }
         let mut failed = None;
         if let Poll::Ready(result) = polled {
-            let (queue, key) = self.running.swap_remove(number).work;
+            let work = self.running.swap_remove(number).work;
             let next = result.unwrap_or_else(|error| {
-                failed = Some(format!("failed: {} {key}: {error}", <&str>::from(QUEUES[queue])));
+                failed = Some(format!("failed: {} {}: {error}", <&str>::from(QUEUES[work.0]), work.1));
                 Next::Retry
             });
+            let failures = self.failures.remove(&work).unwrap_or_default();
             match next {
                 Next::Await => {}
-                Next::Retry => self.enqueue((queue, key), now + RETRY),
-                Next::After(pause) => self.enqueue((queue, key), now + millis(pause)),
+                Next::Retry => {
+                    self.failures.insert(work.clone(), MAX_DOUBLINGS.min(failures + 1));
+                    self.enqueue(work, now + (RETRY << failures));
+                }
+                Next::After(pause) => self.enqueue(work, now + millis(pause)),
             }
         }
         self.gather(now);
@@ -268,10 +285,10 @@ fn millis(duration: Duration) -> Millis {
 fn feed<K: Cached + DeserializeOwned>(
     context: &Context,
     cache: &Cache<K>,
-    event: Event<Value>,
+    event: Event<Arc<Value>>,
     changed: fn(&Context, &Change<K>),
 ) {
-    let object = |value: Value| serde_json::from_value::<K>(value).unwrap();
+    let object = |value: Arc<Value>| K::deserialize(&*value).unwrap();
     let event = match event {
         Event::Apply(value) => Event::Apply(object(value)),
         Event::Delete(value) => Event::Delete(object(value)),
@@ -301,9 +318,9 @@ fn late(context: &Context) -> Vec<Late> {
         of(&caches.addons, enqueue::on_addon_event),
         of(&caches.clusters, enqueue::on_cluster_event),
         of(&caches.namespaces, enqueue::on_namespace_event),
-        of(&caches.git_repositories, enqueue::on_repository_event),
-        of(&caches.helm_charts, enqueue::on_source_event),
-        of(&caches.helm_releases, enqueue::on_flux_event),
-        of(&caches.kustomizations, enqueue::on_flux_event),
+        of(caches.flux.of(FluxKind::GitRepository), enqueue::on_flux_event),
+        of(caches.flux.of(FluxKind::HelmChart), enqueue::on_flux_event),
+        of(caches.flux.of(FluxKind::HelmRelease), enqueue::on_flux_event),
+        of(caches.flux.of(FluxKind::Kustomization), enqueue::on_flux_event),
     ]
 }

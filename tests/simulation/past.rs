@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::api_server::{ApiServer, Place};
 use crate::flux::number;
-use crate::wire::place;
 
 /// The state of the API server at a position of its log.
 #[derive(Clone, Copy)]
@@ -21,8 +20,8 @@ impl<'a> Past<'a> {
     /// The object at a place.
     pub(crate) fn get(self, at: &Place) -> Option<&'a Value> {
         let log = self.server.log[..self.position].iter().rev();
-        let mut entries = log.filter(|entry| entry.kind == at.0 && place(entry.kind, &entry.object) == *at);
-        entries.next().filter(|entry| !entry.is_deleted).map(|entry| &entry.object)
+        let mut entries = log.filter(|entry| entry.place == *at);
+        entries.next().filter(|entry| !entry.is_deleted).map(|entry| &*entry.object)
     }
 
     /// The object of a kind with this name in a namespace.
@@ -33,11 +32,10 @@ impl<'a> Past<'a> {
     /// All objects of a kind.
     pub(crate) fn list(self, kind: &str) -> Vec<&'a Value> {
         let kind = number(kind);
-        let mut found: Vec<(Place, Option<&Value>)> = Vec::new();
-        for entry in self.server.log[..self.position].iter().rev().filter(|entry| entry.kind == kind) {
-            let at = place(kind, &entry.object);
-            if found.iter().all(|(known, _)| *known != at) {
-                found.push((at, (!entry.is_deleted).then_some(&entry.object)));
+        let mut found: Vec<(&Place, Option<&Value>)> = Vec::new();
+        for entry in self.server.log[..self.position].iter().rev().filter(|entry| entry.place.0 == kind) {
+            if found.iter().all(|(known, _)| **known != entry.place) {
+                found.push((&entry.place, (!entry.is_deleted).then_some(&*entry.object)));
             }
         }
         found.into_iter().filter_map(|(_, object)| object).collect()

@@ -4,6 +4,7 @@ use std::fs;
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use serde_json::Value;
@@ -148,18 +149,22 @@ fn end(simulation: &Simulation) -> Vec<String> {
     let cluster = simulation.wire.cluster();
     let objects = (0..KINDS.len()).flat_map(|kind| cluster.server.list(kind));
     let stacks = cluster.server.list(number("ClusterStack"));
-    let url = |stack: &Value| stack.pointer("/spec/delivery/git/url")?.as_str().map(str::to_owned);
-    let url = stacks.iter().find_map(url).unwrap_or_else(|| "-".to_owned());
-    let line = |object: Value| {
+    let url = |stack: &Arc<Value>| stack.pointer("/spec/delivery/git/url")?.as_str().map(str::to_owned);
+    let url = stacks.iter().find_map(url);
+    let line = |object: Arc<Value>| {
         let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        // The reasons of Flux say whether it upgraded in between, before the operator restored what a user changed.
+        let is_helm_release = object["kind"] == "HelmRelease";
+        let reason =
+            |condition: &Value| if is_helm_release { Value::Null } else { condition["reason"].clone() };
         let conditions: Vec<String> = conditions
-            .map(|condition| format!("{}={} {}", condition["type"], condition["status"], condition["reason"]))
+            .map(|condition| format!("{}={} {}", condition["type"], condition["status"], reason(condition)))
             .collect();
         let (kind, name, spec) = (&object["kind"], &object["metadata"]["name"], &object["spec"]);
         let spec = if *kind == "ClusterAddon" { &Value::Null } else { spec };
-        format!("{kind} {name} {spec} {}", conditions.join(" "))
-            .replace(&simulation.namespace, "team")
-            .replace(&url, "fleet")
+        let line = format!("{kind} {name} {spec} {}", conditions.join(" "));
+        let line = line.replace(&simulation.namespace, "team");
+        url.as_ref().map_or(line.clone(), |url| line.replace(url, "fleet"))
     };
     objects.map(line).collect()
 }

@@ -9,3 +9,4 @@ mod foreign;
 mod git;
 mod guards;
 mod releases;
+mod sources;

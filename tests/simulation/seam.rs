@@ -1,6 +1,9 @@
 //! The guards that can be taken out between the operator and the API server, to prove that the simulations notice it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use stackflux::api::labels::SUSPEND_FIELD_MANAGER;
 
 use crate::api_server::{Answer, ApiServer, Call};
 use crate::flux::number;
@@ -20,6 +23,8 @@ pub(crate) enum Guard {
     Fence,
     /// Only objects with the right owner are deleted.
     Ownership,
+    /// A suspension names the UID of the object.
+    SuspensionUid,
 }
 
 /// Answers a request, without the guard that is taken out.
@@ -32,6 +37,9 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
         (Some(Guard::CauseAskedAgain), "GET") => from_cache(cluster, call, process),
         (Some(Guard::StatusBeforePrune), "PATCH") if counts_deletions(call) => {
             cluster.server.clone().answer(call)
+        }
+        (Some(Guard::SuspensionUid), "PATCH") if call.uri.contains(SUSPEND_FIELD_MANAGER) => {
+            cluster.server.answer(&without_tests(call))
         }
         (Some(Guard::Ownership), "GET") => {
             let Answer { code, body } = cluster.server.answer(call);
@@ -48,10 +56,17 @@ fn from_cache(cluster: &mut Cluster, call: &Call, process: Process) -> Answer {
     let Seen { position, is_blind } = cluster.seen[&process][place.0];
     let known = Past::new(&cluster.server, position).get(&place).filter(|_| !is_blind);
     match known {
-        Some(object) => Answer { code: 200, body: object.clone() },
+        Some(object) => Answer { code: 200, body: object.clone().into() },
         None if now.code == 200 => ApiServer::missing(&place),
         None => now,
     }
+}
+
+/// A JSON patch without its tests.
+fn without_tests(call: &Call) -> Call {
+    let operations: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
+    let left: Value = operations.into_iter().filter(|operation| operation["op"] != "test").collect();
+    Call { body: left.to_string().into_bytes(), ..call.clone() }
 }
 
 fn counts_deletions(call: &Call) -> bool {
@@ -61,7 +76,7 @@ fn counts_deletions(call: &Call) -> bool {
 }
 
 /// An object of others as if it belonged to the `ClusterAddon` of its Cluster.
-pub(crate) fn adopted(cluster: &Cluster, mut object: Value) -> Value {
+pub(crate) fn adopted(cluster: &Cluster, object: Arc<Value>) -> Arc<Value> {
     let metadata = &object["metadata"];
     let uid = metadata["uid"].as_str().unwrap_or_default();
     if !cluster.foreign.contains(uid) {
@@ -71,10 +86,10 @@ pub(crate) fn adopted(cluster: &Cluster, mut object: Value) -> Value {
     let of_cluster = text(&metadata["labels"]["cluster.x-k8s.io/cluster-name"]);
     let name = format!("cluster-addon-{of_cluster}");
     let addon = cluster.server.get(&(number("ClusterAddon"), text(&metadata["namespace"]), name.clone()));
-    if let Some(addon) = addon {
-        let (version, uid) = (&addon["apiVersion"], &addon["metadata"]["uid"]);
-        object["metadata"]["ownerReferences"] =
-            json!([{"apiVersion": version, "kind": "ClusterAddon", "name": name, "uid": uid}]);
-    }
-    object
+    let Some(addon) = addon else { return object };
+    let (version, uid) = (&addon["apiVersion"], &addon["metadata"]["uid"]);
+    let mut adopted = Value::clone(&object);
+    adopted["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": version, "kind": "ClusterAddon", "name": name, "uid": uid}]);
+    adopted.into()
 }

@@ -68,7 +68,7 @@ impl Truth {
     pub(crate) fn check(&mut self, cluster: &mut Cluster, can_see: bool) {
         let kinds = ["ClusterAddon", "Cluster"].map(number);
         let mut news = cluster.server.log[self.checked..].iter();
-        if self.is_moved || news.any(|entry| kinds.contains(&entry.kind)) {
+        if self.is_moved || news.any(|entry| kinds.contains(&entry.place.0)) {
             self.compare(cluster);
         }
         (self.checked, self.is_moved) = (cluster.server.log.len(), false);

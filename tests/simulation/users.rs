@@ -46,9 +46,14 @@ impl Simulation {
 
     /// Deletes the namespace as a user does: it terminates until it is empty.
     pub(crate) fn delete_namespace(&self) {
-        let place = (number("Namespace"), String::new(), self.namespace.clone());
+        self.delete_namespace_of_name(&self.namespace);
+    }
+
+    /// Deletes a namespace of any name as a user does.
+    pub(crate) fn delete_namespace_of_name(&self, name: &str) {
+        let place = (number("Namespace"), String::new(), name.to_owned());
         let answer = self.wire.cluster().server.delete_now(&place);
         assert!(answer.code < 300, "{answer:?}");
-        self.note("person: deletes the namespace".to_owned());
+        self.note(format!("person: deletes namespace {name}"));
     }
 }

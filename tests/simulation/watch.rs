@@ -4,6 +4,8 @@
 //! caches miss changes (`runtime::cache`): the answer to a write can restore an object that a list has removed, and a list
 //! hides the change of another client that the answer to a write contained.
 
+use std::sync::Arc;
+
 use kube::runtime::watcher::Event;
 use serde_json::Value;
 
@@ -16,7 +18,7 @@ use crate::wire::{Cluster, Process, Seen};
 const MAX_DELAY: usize = 400;
 
 /// The events that a watch sends at once.
-pub(crate) type Events = Vec<Event<Value>>;
+pub(crate) type Events = Vec<Event<Arc<Value>>>;
 
 /// The watch of one kind.
 pub(crate) struct Watch {
@@ -128,11 +130,11 @@ impl Watch {
     /// The position of the next entry of the log to report.
     fn following(&self, cluster: &Cluster) -> Option<usize> {
         let log = &cluster.server.log[self.position..];
-        Some(self.position + log.iter().position(|entry| entry.kind == self.kind)?)
+        Some(self.position + log.iter().position(|entry| entry.place.0 == self.kind)?)
     }
 
     /// Reports the next entry of the log, or repeats it later.
-    fn follow(&mut self, cluster: &mut Cluster, again: bool) -> Option<Event<Value>> {
+    fn follow(&mut self, cluster: &mut Cluster, again: bool) -> Option<Event<Arc<Value>>> {
         let at = self.following(cluster)?;
         let entry = &cluster.server.log[at];
         let (object, is_deleted) = (cluster.shown(entry.object.clone()), entry.is_deleted);

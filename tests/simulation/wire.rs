@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use stackflux::runtime::api_server::{Answer, Transport};
 
-use crate::api_server::{ApiServer, Call, Place};
+use crate::api_server::{ApiServer, Call};
 use crate::causes::{Deletions, Request as Deletion};
 use crate::flux::number;
 use crate::operator::Millis;
@@ -20,6 +20,9 @@ use crate::seam::{self, Guard};
 
 /// The number of a process of the operator.
 pub(crate) type Process = usize;
+
+/// Whether the API server refuses a request.
+pub(crate) type Refuses = fn(&ApiServer, &Call) -> bool;
 
 /// The position in the API server's log up to which a watch has reported.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +48,8 @@ pub(crate) struct Cluster {
     pub(crate) broken: Vec<Violation>,
     /// The guard that is taken out.
     pub(crate) without: Option<Guard>,
+    /// Whether the API server refuses a request, in this state.
+    pub(crate) refuses: Option<Refuses>,
     /// The process that holds the Lease.
     pub(crate) leader: Process,
     /// The watches of each process, by kind.
@@ -74,6 +79,7 @@ impl Wire {
             foreign: BTreeSet::new(),
             broken: Vec::new(),
             without,
+            refuses: None,
             leader: 0,
             seen: BTreeMap::new(),
             reconcile: 0,
@@ -138,7 +144,10 @@ impl Cluster {
 
     fn answer(&mut self, call: &Call, process: Process) -> Answer {
         let before = self.server.log.len();
-        let answer = seam::answer(self, call, process);
+        let answer = match self.refuses {
+            Some(refuses) if refuses(&self.server, call) => ApiServer::forbidden(&ApiServer::place_of(call)),
+            _ => seam::answer(self, call, process),
+        };
         match call.method.as_str() {
             "GET" => self.deletions.asked(self.reconcile, before),
             "POST" => {
@@ -154,7 +163,7 @@ impl Cluster {
     /// Logs a write, and checks the rules of writes.
     fn check_write(&mut self, call: &Call, process: Process, before: usize, code: u16) {
         let path = call.uri.split('?').next().unwrap_or_default();
-        let changes: Vec<Value> =
+        let changes: Vec<Arc<Value>> =
             self.server.log[before..].iter().map(|entry| entry.object.clone()).collect();
         self.writes += changes.len();
         let count = changes.len();
@@ -186,7 +195,7 @@ impl Cluster {
         let options: Value = serde_json::from_slice(&call.body).unwrap_or_default();
         let entry = &self.server.log[before];
         let request = Deletion {
-            place: place(entry.kind, &entry.object),
+            place: entry.place.clone(),
             uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
             reconcile: self.reconcile,
             before,
@@ -198,7 +207,7 @@ impl Cluster {
     }
 
     /// An object as the operator sees it.
-    pub(crate) fn shown(&self, object: Value) -> Value {
+    pub(crate) fn shown(&self, object: Arc<Value>) -> Arc<Value> {
         if self.without == Some(Guard::Ownership) { seam::adopted(self, object) } else { object }
     }
 }
@@ -208,12 +217,6 @@ fn is_ours(object: &Value) -> bool {
     let is_of_api =
         object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
-}
-
-/// The place of an object.
-pub(crate) fn place(kind: usize, object: &Value) -> Place {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-    (kind, text("namespace"), text("name"))
 }
 
 /// Yields once.

@@ -13,7 +13,7 @@ fn desired_cluster_addon_is_as_desired() {
 }
 
 #[test]
-fn cluster_addon_is_written_again_if_a_field_is_missing() {
+fn cluster_addon_with_a_changed_field_is_written_again() {
     let cluster = cluster(&json!({}));
     for (changes, expected, why) in [
         (json!({}), true, "nothing is missing"),
@@ -24,6 +24,8 @@ fn cluster_addon_is_written_again_if_a_field_is_missing() {
             "no UID",
         ),
         (json!({"spec": {"clusterRef": {"name": null}}}), false, "it names no Cluster"),
+        (json!({"spec": {"clusterRef": {"name": "c2"}}}), false, "it names another Cluster"),
+        (json!({"spec": {"clusterRef": {"uid": "c2"}}}), false, "it has the UID of another Cluster"),
         (json!({"metadata": {"annotations": {"a": "b"}}}), true, "that is not ours"),
     ] {
         assert_eq!(is_as_desired(&cluster_addon(&changes), &cluster), expected, "{why}");

@@ -104,9 +104,9 @@ fn addon_is_kept_until_flux_has_deleted_its_objects() {
     let mut disabled = of_fleet.clone();
     disabled["metadata"]["annotations"] = json!({"kustomize.toolkit.fluxcd.io/prune": "disabled"});
     let disabled = flux_object("HelmRelease", "cni", &disabled);
-    let namespace = applied.object().namespace.clone().unwrap();
+    let namespace = applied.object.namespace.clone().unwrap();
     let entry = |name: &str| json!({"id": format!("{namespace}_{name}_helm.toolkit.fluxcd.io_HelmRelease"), "v": "v2"});
-    let hold = |object: &FluxObject, changes: Option<Value>| {
+    let hold = |object: &Arc<FluxObject>, changes: Option<Value>| {
         let pruners = changes.map(|changes| {
             let mut kustomization = json!({
                 "spec": {"prune": true},

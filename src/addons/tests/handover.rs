@@ -93,8 +93,8 @@ fn adoption_adds_owner_over_the_state_that_was_read() {
     assert_eq!((&patch[1]["value"][0]["uid"], &patch[1]["value"][1]["uid"]), (&json!("addon"), &json!("n")));
     let annotation = labels::HANDED_OVER.replace('/', "~1");
     assert_eq!(patch[2], json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}));
-    let adopted = adopted(&flux_object("HelmRelease", "cni", &left), &owner);
-    let uids: Vec<_> = adopted.object().owner_references.iter().flatten().map(|owner| &owner.uid).collect();
+    let adopted = adopted(Arc::unwrap_or_clone(flux_object("HelmRelease", "cni", &left)), &owner);
+    let uids: Vec<_> = adopted.object.owner_references.iter().flatten().map(|owner| &owner.uid).collect();
     assert_eq!(uids, ["addon", "n"]);
-    assert!(adopted.object().annotations.as_ref().unwrap().is_empty());
+    assert!(adopted.object.annotations.as_ref().unwrap().is_empty());
 }

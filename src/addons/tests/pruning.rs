@@ -73,14 +73,14 @@ fn removed_object_is_deleted_when_nothing_comes_first() {
 }
 
 /// Formats the candidates: addon, kind, decision, and the reason of the hold.
-fn found(objects: &[FluxObject], without_file: &[&'static str], is_turn: bool) -> String {
+fn found(objects: &[Arc<FluxObject>], without_file: &[&'static str], is_turn: bool) -> String {
     let addon = cluster_addon(&json!({}));
     let (cni, csi): (AddonName, AddonName) = ("cni".parse().unwrap(), "csi".parse().unwrap());
     let facts = PruneFacts {
         addon: &addon,
-        release: BTreeMap::from([(&cni, "HelmRelease"), (&csi, "Kustomization")]),
+        release: BTreeMap::from([(&cni, FluxKind::HelmRelease), (&csi, FluxKind::Kustomization)]),
         objects,
-        without_file: &without_file.iter().map(|name| ("HelmRelease", (*name).to_owned())).collect(),
+        without_file: &without_file.iter().map(|name| (FluxKind::HelmRelease, (*name).to_owned())).collect(),
     };
     let found = candidates(&facts, |_| is_turn);
     let short = found.iter().map(|it| {
@@ -95,6 +95,8 @@ fn candidates_are_objects_that_release_does_not_have() {
     let plain = |kind, addon| flux_object(kind, addon, &json!({}));
     let no_label = json!({"metadata": {"labels": {labels::ADDON: null}}});
     let other = json!({"metadata": {"ownerReferences": null}});
+    let label = |addon: &str| json!({"metadata": {"labels": {labels::ADDON: addon}}});
+    let of_cluster = |cluster: &str, addon: &str| json!({"metadata": {"labels": {labels::ADDON: addon, labels::CLUSTER_NAME: cluster}}});
     for (object, without_file, expected) in [
         (plain("HelmRelease", "cni"), "", ""),
         (plain("Kustomization", "csi"), "", ""),
@@ -105,6 +107,37 @@ fn candidates_are_objects_that_release_does_not_have() {
         (plain("HelmRelease", "old"), "c1.old", "old HelmRelease Deleting Some(AddonRemoved)"),
         (flux_object("HelmRelease", "old", &suspended()), "", "old HelmRelease Blocked None"),
         (flux_object("HelmRelease", "old", &deleted()), "", "old HelmRelease Deleting Some(AddonRemoved)"),
+        // Its label names an addon that the release does not have, or none: its name decides.
+        (flux_object("HelmRelease", "cni", &label("zzz")), "", ""),
+        (flux_object("HelmRelease", "cni", &no_label), "", ""),
+        (flux_object("Kustomization", "csi", &label("cni")), "", ""),
+        (flux_object("HelmRelease", "cni", &of_cluster("c2", "zzz")), "", ""),
+        (
+            flux_object("Kustomization", "cni", &label("zzz")),
+            "",
+            "cni Kustomization Delete Some(AddonRemoved)",
+        ),
+        // Flux applies it for another Cluster, whose label was changed.
+        (
+            flux_object(
+                "HelmRelease",
+                "old",
+                &json!({"metadata": {"name": "c2.old", "ownerReferences": null,
+            "labels": {labels::APPLIED_BY_NAME: "fleet"}}}),
+            ),
+            "",
+            "",
+        ),
+        (
+            flux_object(
+                "HelmRelease",
+                "old",
+                &json!({"metadata": {"ownerReferences": null,
+            "labels": {labels::APPLIED_BY_NAME: "fleet"}}}),
+            ),
+            "",
+            "old HelmRelease Delete Some(AddonRemoved)",
+        ),
         // The operator did not deliver it, or delivered it for another ClusterAddon.
         (flux_object("HelmRelease", "old", &no_label), "", ""),
         (flux_object("HelmRelease", "old", &other), "", ""),

@@ -256,8 +256,7 @@ fn of_cluster(
     let mut held = Vec::new();
     for candidate in budgets.decide(candidates, prepared, addon) {
         if candidate.decision == PruneDecision::Delete {
-            let key = Key::of_metadata(candidate.object.object());
-            objects.extend(live.found.removal(candidate.object.kind(), &key));
+            objects.extend(live.found.removal(&candidate.object));
         } else if let Some(hold) = candidate.report(addon) {
             held.push(HeldAddon::new(Some(&candidate.addon), hold));
         }

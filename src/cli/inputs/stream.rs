@@ -15,14 +15,11 @@ use crate::cli::live::prepared::Defaults;
 use crate::cli::live::present::Present;
 use crate::cli::objects::{self, Sourced};
 use crate::foreign::capi::{field, text};
+use crate::foreign::flux::FluxKind;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::Key;
 use crate::plan::canonical;
-
-/// The Flux kinds that a plan depends on, and their group.
-const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
-const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io/";
 
 /// The annotation in which kubectl keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -43,7 +40,7 @@ pub(super) fn restrict_to(present: &mut Present, key: &Key, defaults: &Defaults)
     present.flux.retain(|object| {
         let namespace = text(object, &["metadata", "namespace"]);
         let is_near = namespace == key.namespace || beside.as_deref() == Some(namespace);
-        SOURCES.contains(&text(object, &["kind"])) && (is_everywhere || is_near)
+        FluxKind::of(text(object, &["kind"])).is_some_and(FluxKind::is_source) && (is_everywhere || is_near)
     });
     let mut planned = BTreeSet::new();
     for cluster in &mut present.clusters {
@@ -126,8 +123,11 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Present, CliError> {
         let name = addon.spec.cluster_ref.name.clone().unwrap_or_default();
         (Key { namespace, name }, addon)
     });
+    // A plan depends on the sources, in any version.
     let is_source = |object: &Value| {
-        SOURCES.contains(&text(object, &["kind"])) && text(object, &["apiVersion"]).starts_with(SOURCE_GROUP)
+        let kind = FluxKind::of(text(object, &["kind"])).filter(|kind| kind.is_source());
+        let group = text(object, &["apiVersion"]).split_once('/').map(|(group, _)| group);
+        kind.is_some_and(|kind| group == Some(kind.group()))
     };
     Ok(Present {
         stacks: typed::<ClusterStack>(&objects, "ClusterStack", |stack| &stack.metadata)?,

@@ -123,6 +123,8 @@ pub(in crate::cli) fn chain(
         None => is_true(&ready(&addon.metadata, status.map(|status| &status.conditions))),
     };
     chain.ready &= outdated.is_none();
+    // An object that a stored status does not know yet: it was deleted, or the operator is not running.
+    chain.ready &= chain.steps.iter().all(|step| step.depth > 1 || step.status != ConditionStatus::False);
     if !chain.ready {
         chain.action = Some(chain.advice());
     }

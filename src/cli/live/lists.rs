@@ -71,7 +71,7 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     let addons = ours("clusteraddons");
     let (inside, namespace) = (&Scope { selector: None, ..scope.clone() }, scope.namespace.as_deref());
     let flux = |kind: FluxKind| async move {
-        let listed = Listed::new(kind.group(), kind.version(), kind.plural());
+        let listed = Listed::new(kind.group(), kind.version(), &kind.plural());
         let found = if kind.is_source() {
             list_wide(client, &listed, namespace).await.0
         } else {

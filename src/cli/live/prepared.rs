@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::present::Present;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
-use crate::foreign::flux::observed::{Artifact, SpecDigest};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{Artifact, FluxObject, SpecDigest};
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{Key, ReleaseName, Revision};
-use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject};
+use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, memory};
 use crate::release::Release;
 use crate::source::artifact::ArtifactRef;
 
@@ -45,6 +47,11 @@ impl Prepared {
     /// Returns the key of the release's `ClusterStack`.
     pub(in crate::cli) fn stack_key(&self) -> Key {
         Key::new(self.stack.namespace.as_str(), self.stack.name.as_str())
+    }
+
+    /// Returns the key of the `ClusterStackRelease`.
+    pub(in crate::cli) fn release_key(&self) -> Key {
+        Key::new(self.stack.namespace.as_str(), &self.release.name.to_string())
     }
 
     pub(in crate::cli) fn inputs(&self) -> ReleaseInputs<'_> {
@@ -95,7 +102,8 @@ pub(in crate::cli) struct Stacks {
 struct Sources<'a> {
     present: &'a Present,
     loaded: BTreeMap<ReleaseName, Release>,
-    existing: Existing,
+    flux: Vec<FluxObject>,
+    written: &'a [Value],
 }
 
 impl Stacks {
@@ -119,13 +127,15 @@ impl Stacks {
     ) -> (Self, Vec<String>) {
         let mut skipped = Vec::new();
         let needed = needed(present, namespace, &mut skipped);
-        let mut existing = Existing::default();
-        present.flux.iter().chain(written).for_each(|object| existing.insert(object));
+        // There may be thousands of `HelmRelease`s, and none counts. An object whose shape is not Flux's is not ours.
+        let counts = |object: &&Value| text(object, &["kind"]) != FluxKind::HelmRelease.as_str();
+        let flux = present.flux.iter().filter(counts);
+        let flux = flux.filter_map(|object| FluxObject::deserialize(object).ok()).collect();
         let in_use =
             present.stacks.values().filter(|stack| needed.iter().any(|one| one.object.is_owned_by(stack)));
         let lines: Vec<Line> = in_use.map(|stack| Line::of_stack(&stack.spec)).collect();
         let loaded = load(releases, &lines, &mut skipped);
-        let sources = Sources { present, loaded, existing };
+        let sources = Sources { present, loaded, flux, written };
         let mut stacks = Self::default();
         for (key, stack) in &present.stacks {
             let of_stack: Vec<_> =
@@ -175,8 +185,9 @@ impl Stacks {
         shared.add(plan, followed).map_err(|error| in_words(&error))?;
         let suspended = object.spec.suspend;
         let allowed = object.metadata.annotations.as_ref().and_then(|found| found.get(labels::PRUNE));
+        let existing = sources.existing(&stack);
         for needed in releases {
-            match sources.contents(&stack, needed) {
+            match sources.contents(&stack, &existing, needed) {
                 Err(problem) => skipped.push(format!("{} is left out: {problem}", needed.name)),
                 Ok((release, contents)) => {
                     let (allowed_deletions, stack) = (allowed.cloned(), stack.clone());
@@ -286,8 +297,20 @@ fn unusable(release: &ClusterStackRelease) -> Option<&Condition> {
 }
 
 impl Sources<'_> {
+    /// Returns the sources and charts that the operator would keep.
+    fn existing(&self, stack: &Stack) -> Existing {
+        let mut existing = memory::existing(stack, self.present.releases.values(), &self.flux);
+        self.written.iter().for_each(|object| existing.insert(object));
+        existing
+    }
+
     /// Returns a release as it is pinned, with the sources of its contents.
-    fn contents(&self, stack: &Stack, needed: &Needed) -> Result<(Release, Contents), String> {
+    fn contents(
+        &self,
+        stack: &Stack,
+        existing: &Existing,
+        needed: &Needed,
+    ) -> Result<(Release, Contents), String> {
         let Some(pin) = &needed.object.spec.source else {
             return Err("it is not pinned yet".to_owned());
         };
@@ -304,7 +327,7 @@ impl Sources<'_> {
             ));
         }
         let catalog = self.catalog(stack)?;
-        let contents = content::resolve(stack, release, &catalog, &self.existing);
+        let contents = content::resolve(stack, release, &catalog, existing);
         Ok((release.clone(), contents.map_err(|error| error.to_string())?))
     }
 

@@ -2,8 +2,8 @@
 //! of the number of clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Error};
 use serde_json::Value;
@@ -11,12 +11,11 @@ use serde_json::Value;
 use super::lists::{self, Listed, everything, list};
 use super::read::with_timeout;
 use super::{Scope, Session, advice};
-use crate::addons::FluxObject;
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::{HelmRelease, Kustomization};
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::cluster_of;
 use crate::inputs::ClusterInputs;
 use crate::names::Key;
@@ -99,25 +98,25 @@ pub(in crate::cli) async fn counted(session: &Session) -> Result<Counted, CliErr
 }
 
 async fn counted_now(session: &Session) -> Result<Counted, CliError> {
-    let (client, everywhere) = (&session.client, Scope { namespace: None, selector: None });
-    let listed = |kind: FluxKind| Listed::new(kind.group(), kind.version(), kind.plural());
-    let [releases, kustomizations] = FluxKind::DELIVERING.map(listed);
+    let (client, everywhere) = (&session.client, &Scope { namespace: None, selector: None });
+    let objects = FluxKind::DELIVERING.map(|kind| async move {
+        let listed = Listed::new(kind.group(), kind.version(), &kind.plural());
+        list::<FluxObject>(client, &listed, everywhere).await
+    });
     let addons = Listed::new(api::GROUP, api::VERSION, "clusteraddons");
-    let (clusters, addons, releases, kustomizations) = tokio::join!(
-        lists::clusters(client, &everywhere),
-        list::<ClusterAddon>(client, &addons, &everywhere),
-        list::<HelmRelease>(client, &releases, &everywhere),
-        list::<Kustomization>(client, &kustomizations, &everywhere),
+    let (clusters, addons, objects) = tokio::join!(
+        lists::clusters(client, everywhere),
+        list::<ClusterAddon>(client, &addons, everywhere),
+        join_all(objects),
     );
     let failed = |error: Error| CliError::usage(explain(&error));
     let clusters = clusters.map_err(failed)?.into_iter().map(Cluster::new);
     let addons = addons.map_err(failed)?.into_iter().map(|found| (cluster_of(&found), found));
-    let releases = releases.map_err(failed)?.into_iter().map(Arc::new).map(FluxObject::HelmRelease);
-    let kustomizations = kustomizations.map_err(failed)?.into_iter().map(Arc::new);
+    let objects: Vec<Vec<FluxObject>> = objects.into_iter().collect::<Result<_, _>>().map_err(failed)?;
     Ok(Counted {
         clusters: clusters.collect::<Result<_, _>>()?,
         addons: addons.collect(),
-        objects: releases.chain(kustomizations.map(FluxObject::Kustomization)).collect(),
+        objects: objects.into_iter().flatten().collect(),
     })
 }
 

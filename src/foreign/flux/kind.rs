@@ -22,7 +22,6 @@ struct Names {
     api_version: &'static str,
     kind: &'static str,
     kinds: &'static str,
-    plural: &'static str,
     controller: &'static str,
 }
 
@@ -39,28 +38,24 @@ impl FluxKind {
                 api_version: "helm.toolkit.fluxcd.io/v2",
                 kind: "HelmRelease",
                 kinds: "HelmReleases",
-                plural: "helmreleases",
                 controller: "helm-controller",
             },
             Self::Kustomization => Names {
                 api_version: "kustomize.toolkit.fluxcd.io/v1",
                 kind: "Kustomization",
                 kinds: "Kustomizations",
-                plural: "kustomizations",
                 controller: "kustomize-controller",
             },
             Self::GitRepository => Names {
                 api_version: "source.toolkit.fluxcd.io/v1",
                 kind: "GitRepository",
                 kinds: "GitRepositories",
-                plural: "gitrepositories",
                 controller: "source-controller",
             },
             Self::HelmChart => Names {
                 api_version: "source.toolkit.fluxcd.io/v1",
                 kind: "HelmChart",
                 kinds: "HelmCharts",
-                plural: "helmcharts",
                 controller: "source-controller",
             },
         }
@@ -114,8 +109,8 @@ impl FluxKind {
 
     /// The plural in URLs.
     #[must_use]
-    pub const fn plural(self) -> &'static str {
-        self.names().plural
+    pub fn plural(self) -> String {
+        self.many().to_lowercase()
     }
 
     /// The controller that acts on objects of the kind.
@@ -128,5 +123,27 @@ impl FluxKind {
 impl fmt::Display for FluxKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::ApiResource;
+    use serde_json::json;
+
+    use super::*;
+    use crate::foreign::flux::observed::FluxObject;
+
+    #[test]
+    fn names_of_a_kind_agree() {
+        for kind in FluxKind::ALL {
+            assert_eq!((FluxKind::of(kind.as_str()), json!(kind)), (Some(kind), json!(kind.to_string())));
+            let resource = ApiResource::erase::<FluxObject>(&kind);
+            assert_eq!(
+                (resource.api_version.as_str(), resource.kind.as_str()),
+                (kind.api_version(), kind.as_str())
+            );
+        }
+        assert_eq!(FluxKind::of("OCIRepository"), None);
     }
 }

@@ -11,31 +11,34 @@ mod status;
 use std::borrow::Cow;
 use std::fmt;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
+use kube::core::DynamicResourceScope;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::FluxKind;
 use crate::api::DriftDetection;
-use crate::api::labels::CONTENT_DIGEST;
+use crate::api::cluster_addon::AddonObject;
+use crate::api::labels::{self, CONTENT_DIGEST};
 use crate::foreign::capi::text;
+use crate::names::Key;
 
 use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
     Artifact, Attempt, Condition, Conditions, Entry, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
-    Inventory, KustomizationStatus, Snapshot, Status, controller_of,
+    Inventory, KindStatus, KustomizationStatus, Snapshot, Status,
 };
 
-/// A Flux object as the API server returned it.
+/// A Flux object as the API server returned it: what all kinds have, and the status of its kind.
 ///
 /// Deserialises from the whole object. Fields without a counterpart here are ignored, `null` is the same as absent, and
-/// a field of the wrong type is an error of the deserialiser.
+/// another kind or a field of the wrong type is an error of the deserialiser.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Object<KindStatus>", bound(deserialize = "KindStatus: ObservedKind"))]
-pub struct Observed<KindStatus> {
+#[serde(try_from = "Object")]
+pub struct FluxObject {
     /// Names, labels, annotations and owners, without `managedFields`.
     pub object: ObjectMeta,
     /// Generation, deletion, and the managers of the spec.
@@ -57,16 +60,39 @@ pub struct Observed<KindStatus> {
     pub status: KindStatus,
 }
 
-/// `helm.toolkit.fluxcd.io/v2` `HelmRelease`.
-pub type HelmRelease = Observed<HelmReleaseStatus>;
-/// `kustomize.toolkit.fluxcd.io/v1` `Kustomization`.
-pub type Kustomization = Observed<KustomizationStatus>;
-/// `source.toolkit.fluxcd.io/v1` `GitRepository`.
-pub type GitRepository = Observed<GitRepositoryStatus>;
-/// `source.toolkit.fluxcd.io/v1` `HelmChart`.
-pub type HelmChart = Observed<HelmChartStatus>;
+impl FluxObject {
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> FluxKind {
+        self.status.kind()
+    }
 
-impl<KindStatus> Observed<KindStatus> {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.object.name.as_deref().unwrap_or_default()
+    }
+
+    /// The value of the label that names the addon.
+    #[must_use]
+    pub fn addon(&self) -> Option<&str> {
+        self.object.labels.as_ref()?.get(labels::ADDON).map(String::as_str)
+    }
+
+    /// The reference for the status of a `ClusterAddon`.
+    #[must_use]
+    pub fn reference(&self) -> AddonObject {
+        AddonObject { kind: self.kind().to_string(), name: self.name().to_owned() }
+    }
+
+    /// The key of the source of a `HelmChart` or `Kustomization`, or of the `HelmChart` of a `HelmRelease`.
+    #[must_use]
+    pub fn source(&self) -> Key {
+        let References { source, source_namespace, .. } = &self.refers_to;
+        let own = self.object.namespace.as_deref().unwrap_or_default();
+        Key::new(if source_namespace.is_empty() { own } else { source_namespace }, source)
+    }
+
     /// The condition of this type, unless it names another generation of the spec as observed.
     #[must_use]
     pub fn current(&self, condition: &str) -> Option<&Condition> {
@@ -83,10 +109,7 @@ impl<KindStatus> Observed<KindStatus> {
 
     /// Whether Flux has written the status since the object was like `before`.
     #[must_use]
-    pub fn is_answered_since(&self, before: &Self) -> bool
-    where
-        KindStatus: PartialEq,
-    {
+    pub fn is_answered_since(&self, before: &Self) -> bool {
         (&self.status, self.observed_generation, &self.conditions, &self.last_handled_reconcile_at)
             != (
                 &before.status,
@@ -101,6 +124,14 @@ impl<KindStatus> Observed<KindStatus> {
     pub fn is_observed(&self) -> bool {
         self.observed_generation == self.metadata.generation
     }
+
+    /// The object, reduced to the address of its repository and the access to it.
+    #[must_use]
+    pub fn to_source(&self) -> Value {
+        let (name, namespace) = (&self.object.name, &self.object.namespace);
+        let metadata = json!({"name": name, "namespace": namespace});
+        json!({"kind": self.kind(), "metadata": metadata, "spec": self.refers_to.remote})
+    }
 }
 
 /// The references of a spec; each is empty if the kind does not have such a field.
@@ -108,6 +139,8 @@ impl<KindStatus> Observed<KindStatus> {
 pub struct References {
     /// The commit that a `GitRepository` is pinned to.
     pub commit: String,
+    /// The directory that a `GitRepository` is limited to.
+    pub directory: String,
     /// The directory that a `HelmChart` packages.
     pub chart: String,
     /// The directory that a `Kustomization` applies.
@@ -133,7 +166,17 @@ pub struct References {
 const REMOTE: [&str; 6] = ["url", "secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"];
 
 impl References {
-    fn of(spec: &Value) -> Self {
+    /// Whether the spec of a source or chart names the same content.
+    #[must_use]
+    pub fn is_content_of(&self, spec: &Value) -> bool {
+        let other = Self::of(spec);
+        let content = |of: &'_ Self| [&of.commit, &of.directory, &of.chart, &of.source].map(String::clone);
+        content(self) == content(&other) && self.remote.get("url") == other.remote.get("url")
+    }
+
+    /// Reads the references in a spec.
+    #[must_use]
+    pub fn of(spec: &Value) -> Self {
         let own = |path: &[&str]| text(spec, path).to_owned();
         let reference = if spec.get("chartRef").is_some() { "chartRef" } else { "sourceRef" };
         let remote = |name: &&str| Some(((*name).to_owned(), spec.get(*name)?.clone()));
@@ -145,6 +188,11 @@ impl References {
                 .pointer("/driftDetection/mode")
                 .and_then(|mode| DriftDetection::deserialize(mode).ok()),
             commit: own(&["ref", "commit"]),
+            directory: spec
+                .pointer("/sparseCheckout/0")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             chart: own(&["chart"]),
             interval: own(&["interval"]),
             prunes: spec.get("prune") == Some(&Value::Bool(true)),
@@ -155,16 +203,6 @@ impl References {
     }
 }
 
-impl Observed<GitRepositoryStatus> {
-    /// The object, reduced to the address of the repository and the access to it.
-    #[must_use]
-    pub fn to_source(&self) -> Value {
-        let (name, namespace) = (&self.object.name, &self.object.namespace);
-        let metadata = json!({"name": name, "namespace": namespace});
-        json!({"kind": GitRepositoryStatus::KIND, "metadata": metadata, "spec": self.refers_to.remote})
-    }
-}
-
 /// The metadata of an object as the API server returned it, without its `managedFields`.
 pub fn metadata_of(object: &Value) -> Result<ObjectMeta, serde_json::Error> {
     let metadata = object.get("metadata").map(Option::<WireMetadata>::deserialize).transpose()?;
@@ -172,49 +210,27 @@ pub fn metadata_of(object: &Value) -> Result<ObjectMeta, serde_json::Error> {
     Ok(metadata)
 }
 
-/// A status of which only parts are kept.
-pub trait Shrink {
-    /// Drops the unread parts of the status of an object with this metadata.
-    fn shrink(&mut self, _: &ObjectMeta) {}
-}
-
-/// A kind of Flux, identified by its status type, with its names in the API.
-pub trait ObservedKind:
-    Clone + fmt::Debug + Default + PartialEq + Shrink + for<'de> Deserialize<'de> + Send + Sync + 'static
-{
-    /// The API group; all kinds but `HelmRelease` (`v2`) are served as `v1`.
-    const GROUP: &'static str;
-    /// The version.
-    const VERSION: &'static str;
-    /// The kind.
-    const KIND: &'static str;
-    /// The plural in URLs.
-    const PLURAL: &'static str;
-    /// The controller that acts on objects of the kind.
-    const CONTROLLER: &'static str;
-}
-
 /// The controllers of Flux whose answers stackflux awaits.
 pub const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
 
-impl<Status: ObservedKind> Resource for Observed<Status> {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
+impl Resource for FluxObject {
+    type DynamicType = FluxKind;
+    type Scope = DynamicResourceScope;
 
-    fn kind((): &()) -> Cow<'_, str> {
-        Status::KIND.into()
+    fn kind(of: &FluxKind) -> Cow<'_, str> {
+        of.as_str().into()
     }
 
-    fn group((): &()) -> Cow<'_, str> {
-        Status::GROUP.into()
+    fn group(of: &FluxKind) -> Cow<'_, str> {
+        of.group().into()
     }
 
-    fn version((): &()) -> Cow<'_, str> {
-        Status::VERSION.into()
+    fn version(of: &FluxKind) -> Cow<'_, str> {
+        of.version().into()
     }
 
-    fn plural((): &()) -> Cow<'_, str> {
-        Status::PLURAL.into()
+    fn plural(of: &FluxKind) -> Cow<'_, str> {
+        of.plural().into()
     }
 
     fn meta(&self) -> &ObjectMeta {
@@ -259,55 +275,44 @@ impl fmt::Display for SpecDigest {
 
 /// The shape of the object on the wire.
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
-struct Object<KindStatus> {
+struct Object {
+    kind: FluxKind,
     #[serde(default, deserialize_with = "null_as_default")]
     metadata: WireMetadata,
     #[serde(default)]
     spec: Value,
-    #[serde(default, deserialize_with = "null_as_default")]
-    status: CommonStatus<KindStatus>,
+    #[serde(default)]
+    status: Value,
 }
 
-/// The fields that all four kinds have in their status, and the rest.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "KindStatus: Deserialize<'de> + Default"))]
-struct CommonStatus<KindStatus> {
+/// The fields that all four kinds have in their status.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CommonStatus {
     observed_generation: Option<i64>,
     #[serde(default, deserialize_with = "null_as_default")]
     conditions: Conditions,
     last_handled_reconcile_at: Option<String>,
-    #[serde(flatten)]
-    kind: KindStatus,
 }
 
-impl<KindStatus: Default> Default for CommonStatus<KindStatus> {
-    fn default() -> Self {
-        Self {
-            observed_generation: None,
-            conditions: Conditions::default(),
-            last_handled_reconcile_at: None,
-            kind: KindStatus::default(),
-        }
-    }
-}
+impl TryFrom<Object> for FluxObject {
+    type Error = serde_json::Error;
 
-impl<KindStatus: ObservedKind> From<Object<KindStatus>> for Observed<KindStatus> {
-    fn from(object: Object<KindStatus>) -> Self {
-        let Object { metadata, spec, mut status } = object;
+    fn try_from(object: Object) -> Result<Self, Self::Error> {
+        let Object { kind, metadata, spec, status } = object;
         let (object, metadata) = metadata.into();
-        status.kind.shrink(&object);
-        Self {
+        let common: CommonStatus = null_as_default(&status)?;
+        Ok(Self {
+            status: KindStatus::read(kind, &status, &object)?,
             object,
             metadata,
             refers_to: References::of(&spec),
             suspended: spec.get("suspend").and_then(Value::as_bool).unwrap_or_default(),
             spec_digest: SpecDigest::of(spec),
-            observed_generation: status.observed_generation.unwrap_or(-1),
-            conditions: status.conditions,
-            last_handled_reconcile_at: status.last_handled_reconcile_at,
-            status: status.kind,
-        }
+            observed_generation: common.observed_generation.unwrap_or(-1),
+            conditions: common.conditions,
+            last_handled_reconcile_at: common.last_handled_reconcile_at,
+        })
     }
 }
 

@@ -6,17 +6,14 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+use super::FluxKind;
 use crate::api::{ClusterAddon, labels};
 use crate::names::Key;
 
-/// The two kinds that deliver an addon. If an object of them is deleted, Flux uninstalls what it installed for it.
-pub const DELIVERING: [&str; 2] = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
-
 /// The kind that an addon's object has when the addon is not delivered by this kind.
 #[must_use]
-pub fn other_kind(kind: &str) -> &'static str {
-    if kind == HelmReleaseStatus::KIND { KustomizationStatus::KIND } else { HelmReleaseStatus::KIND }
+pub fn other_kind(kind: &str) -> FluxKind {
+    if kind == FluxKind::HelmRelease.as_str() { FluxKind::Kustomization } else { FluxKind::HelmRelease }
 }
 
 /// The key of a Cluster's `ClusterAddon`.
@@ -25,10 +22,12 @@ pub fn addon_key(cluster: &Key) -> Key {
     Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
 }
 
-/// The Cluster of a `ClusterAddon`, which is in the same namespace.
+/// The Cluster of a `ClusterAddon`, which is in the same namespace. The name says it, because any client can change the spec.
+/// The spec says it for names that the operator does not give.
 #[must_use]
 pub fn cluster_of(addon: &ClusterAddon) -> Key {
-    let name = addon.spec.cluster_ref.name.as_deref().unwrap_or_default();
+    let by_name = addon.metadata.name.as_deref().and_then(ClusterAddon::cluster_for);
+    let name = by_name.or(addon.spec.cluster_ref.name.as_deref()).unwrap_or_default();
     Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
 }
 
@@ -85,11 +84,18 @@ pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_by_label(object).filter(|_| is_applied_by_flux(object))
 }
 
-/// The object of ours that a Flux object belonged to before garbage collection removed the reference to its deleted
-/// owner: only the Namespace is left as an owner. Applies to the kinds whose deletion uninstalls something.
+/// The object of ours that the labels of a Flux object of this kind name: Flux [applied](owner_of_applied) the object, or
+/// its owner reference was removed.
 #[must_use]
-pub fn stripped_owner(kind: &str, object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    owner_by_label(object).filter(|_| DELIVERING.contains(&kind) && is_free(object))
+pub fn labelled_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    owner_of_applied(object).or_else(|| stripped_owner(kind, object))
+}
+
+/// The object of ours that a Flux object belonged to before its owner reference was removed, by a person or by garbage
+/// collection after the deletion of the owner: only the Namespace is left as an owner. Applies to the kinds whose deletion
+/// uninstalls something.
+fn stripped_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
+    owner_by_label(object).filter(|_| !kind.is_source() && is_free(object))
 }
 
 /// The Cluster whose next `ClusterAddon` takes over an object that has no owner now.

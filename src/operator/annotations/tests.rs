@@ -1,8 +1,8 @@
 use super::*;
-use crate::foreign::flux::observed::HelmRelease;
 
-fn object(annotations: &Value) -> HelmRelease {
-    serde_json::from_value(json!({"metadata": {"uid": "u", "annotations": annotations}, "spec": {}})).unwrap()
+fn object(annotations: &Value) -> FluxObject {
+    let metadata = json!({"uid": "u", "annotations": annotations});
+    serde_json::from_value(json!({"kind": "HelmRelease", "metadata": metadata, "spec": {}})).unwrap()
 }
 
 #[test]
@@ -16,4 +16,14 @@ fn annotations_are_added_whether_there_are_any_or_not() {
     assert_eq!(patch(&object(&Value::Null), &wanted), json!(expected));
     expected.remove(1);
     assert_eq!(patch(&object(&json!({"other": "2"})), &wanted), json!(expected));
+}
+
+#[test]
+fn suspension_is_of_this_object_only() {
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": "u"});
+    let add = json!({"op": "add", "path": "/spec/suspend", "value": true});
+    let remove = json!({"op": "remove", "path": "/spec/suspend"});
+    for (suspend, expected) in [(true, json!([test, add])), (false, json!([test, add, remove]))] {
+        assert_eq!(suspension(&object(&Value::Null), suspend), expected);
+    }
 }

@@ -14,16 +14,16 @@ use super::super::objects::index;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
 use super::recovery;
 use crate::addons::{
-    Available, Decision, Delivery, Facts, FluxObject, Receipts, Target, addon_of, committed_by, committing,
+    Available, Decision, Delivery, Facts, Receipts, Target, addon_of, committed_by, committing,
 };
 use crate::api::{ClusterAddon, Reason};
-use crate::foreign::flux::observed::{
-    GitRepositoryStatus, HelmReleaseStatus, Observed, ObservedKind, SpecDigest,
-};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
+use crate::plan::delivery::digest_of_shared;
 use crate::plan::{PlannedObject, Step};
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Cache, Key};
+use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 
 /// The result of the writes.
@@ -63,7 +63,7 @@ pub(super) async fn act(
 }
 
 /// An object after a write, and the digest of its spec; both `None` while an old object is being deleted.
-type Written = (Option<SpecDigest>, Option<FluxObject>);
+type Written = (Option<SpecDigest>, Option<Arc<FluxObject>>);
 
 /// Applies all objects of a plan: first the sources, then the addons concurrently.
 async fn apply(
@@ -73,14 +73,15 @@ async fn apply(
     decision: &Decision,
 ) -> (Receipts, Option<RequestError>) {
     let mut receipts = Receipts::unchanged(addon);
-    for source in available.plan.objects().filter(|object| object.step == Step::Sources) {
-        if let Err(error) = apply_source(context, source).await {
+    let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
+    for (kind, source) in sources.filter_map(with_kind) {
+        if let Err(error) = apply_source(context, kind, source).await {
             receipts.without_source = Some(error.to_string());
             return (receipts, Some(error));
         }
     }
     let owners = [ownership::owner(addon)];
-    let addons = available.planned().map(|planned| {
+    let addons = available.planned().filter_map(with_kind).map(|(kind, planned)| {
         let name = addon_of(planned);
         let expected = receipts.expected.get(name);
         let desired = Desired { planned, expected, owners: &owners, shared: false };
@@ -89,7 +90,7 @@ async fn apply(
             if is_blocked {
                 return (name, Ok((None, None)));
             }
-            (name, apply_addon(context, addon, desired, suspend).await)
+            (name, apply_addon(context, addon, kind, desired, suspend).await)
         }
     });
     let mut failures = BTreeMap::new();
@@ -109,76 +110,64 @@ async fn apply(
     (with_failures(receipts, &failures), failures.into_values().next())
 }
 
+/// Returns a planned object with its kind; every object for a Cluster is one of Flux.
+fn with_kind(planned: &PlannedObject) -> Option<(FluxKind, &PlannedObject)> {
+    Some((planned.kind()?, planned))
+}
+
 fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) -> Receipts {
     let failures = failures.iter().map(|(name, error)| ((*name).to_owned(), error.to_string()));
     Receipts { failures: failures.collect(), ..receipts }
 }
 
-/// Applies a source for its users. It has many users and no owner, and its present state counts as written by the operator.
-async fn apply_source(context: &Context, planned: &PlannedObject) -> Result<(), RequestError> {
-    let key = Key::new(&planned.id.namespace, &planned.id.name);
-    if planned.id.kind == GitRepositoryStatus::KIND {
-        let found = context.caches.git_repositories.get(&key).map(|found| found.spec_digest.clone());
-        let desired = Desired { planned, expected: found.as_ref(), owners: &[], shared: false };
-        deliver::deliver(context, &context.caches.git_repositories, desired).await?;
-    } else {
-        let found = context.caches.helm_charts.get(&key).map(|found| found.spec_digest.clone());
-        let desired = Desired { planned, expected: found.as_ref(), owners: &[], shared: false };
-        deliver::deliver(context, &context.caches.helm_charts, desired).await?;
-    }
+/// Applies a source for its users.
+async fn apply_source(
+    context: &Context,
+    kind: FluxKind,
+    planned: &PlannedObject,
+) -> Result<(), RequestError> {
+    let found = context.caches.flux.get(kind, &planned.id.key());
+    let expected =
+        found.as_ref().and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
+    let desired = Desired { planned, expected, owners: &[], shared: false };
+    deliver::deliver(context, kind, desired).await?;
     Ok(())
 }
 
 async fn apply_addon(
     context: &Context,
     addon: &ClusterAddon,
+    kind: FluxKind,
     desired: Desired<'_>,
     suspend: bool,
 ) -> Result<Written, RequestError> {
-    let caches = &context.caches;
-    if desired.planned.id.kind == HelmReleaseStatus::KIND {
-        let (digest, object) = apply_to(context, &caches.helm_releases, addon, desired, suspend).await?;
-        Ok((digest, object.map(FluxObject::HelmRelease)))
-    } else {
-        let (digest, object) = apply_to(context, &caches.kustomizations, addon, desired, suspend).await?;
-        Ok((digest, object.map(FluxObject::Kustomization)))
-    }
-}
-
-async fn apply_to<Status: ObservedKind>(
-    context: &Context,
-    cache: &Cache<Observed<Status>>,
-    addon: &ClusterAddon,
-    desired: Desired<'_>,
-    suspend: bool,
-) -> Result<(Option<SpecDigest>, Option<Arc<Observed<Status>>>), RequestError> {
-    let delivery = deliver::deliver(context, cache, desired).await?;
+    let delivery = deliver::deliver(context, kind, desired).await?;
     if let Some(manager) = &delivery.repaired {
         events::repaired(context, addon, &desired.planned.id, manager).await;
     }
     let Some(object) = delivery.object else { return Ok((delivery.expected, None)) };
-    let object = forward_and_suspend(context, cache, addon, object, suspend).await?;
+    let object = forward_and_suspend(context, addon, object, suspend).await?;
     Ok((delivery.expected, Some(object)))
 }
 
 /// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
-async fn forward_and_suspend<Status: ObservedKind>(
+async fn forward_and_suspend(
     context: &Context,
-    cache: &Cache<Observed<Status>>,
     addon: &ClusterAddon,
-    object: Arc<Observed<Status>>,
+    object: Arc<FluxObject>,
     suspend: bool,
-) -> Result<Arc<Observed<Status>>, RequestError> {
+) -> Result<Arc<FluxObject>, RequestError> {
     // If Flux deletes an object that is not suspended, it uninstalls the addon.
     if object.metadata.terminating {
         return Ok(object);
     }
-    let key = Key::of(&*object);
+    let (kind, key) = (object.kind(), Key::of(&*object));
+    let cache = context.caches.flux.of(kind);
     let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(context, cache, &key, addon, handled).await?;
+    request::forward(context, (kind, &key), addon, handled).await?;
     let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
     if (suspend && !object.suspended) || lift {
-        return Ok(cache.written(annotations::suspend(context, &key, suspend).await?));
+        return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
     }
     Ok(cache.get(&key).unwrap_or(object))
 }
@@ -227,18 +216,10 @@ async fn find_applied(
     planned: &PlannedObject,
     suspend: bool,
 ) -> Result<Written, RequestError> {
-    let (caches, key) = (&context.caches, Key::new(&planned.id.namespace, &planned.id.name));
-    if planned.id.kind == HelmReleaseStatus::KIND {
-        let cache = &caches.helm_releases;
-        let Some(found) = cache.get(&key) else { return Ok((None, None)) };
-        let object = forward_and_suspend(context, cache, addon, found, suspend).await?;
-        Ok((applied(cache, planned), Some(FluxObject::HelmRelease(object))))
-    } else {
-        let cache = &caches.kustomizations;
-        let Some(found) = cache.get(&key) else { return Ok((None, None)) };
-        let object = forward_and_suspend(context, cache, addon, found, suspend).await?;
-        Ok((applied(cache, planned), Some(FluxObject::Kustomization(object))))
-    }
+    let found = planned.kind().and_then(|kind| context.caches.flux.get(kind, &planned.id.key()));
+    let Some(found) = found else { return Ok((None, None)) };
+    let object = forward_and_suspend(context, addon, found, suspend).await?;
+    Ok((applied(context, planned), Some(object)))
 }
 
 /// Returns the hold of an object that is not as planned yet.

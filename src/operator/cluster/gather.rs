@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Resolution, ResolvedRelease};
+use super::super::git_delivery::is_removed_from_git;
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
 use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
@@ -13,7 +14,7 @@ use super::{flux_objects, prune};
 use crate::addons::{Available, Facts, Snapshot, Target, cluster_action, hold_of, is_orphaning};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
-use crate::foreign::flux::observed::{HelmReleaseStatus, KustomizationStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
@@ -23,6 +24,7 @@ use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
+use crate::subscription;
 
 /// The cached facts about a Cluster.
 pub(super) struct Gathered {
@@ -36,8 +38,8 @@ pub(super) struct Gathered {
     resolution: Option<Resolution>,
     /// Whether that release exists, and neither it nor its `ClusterStack` orphans addons.
     is_wanted: bool,
-    /// The deleted `ClusterStack` that orphans the Cluster's addons.
-    pub(super) orphaned_by: Option<Key>,
+    /// The deleted `ClusterStack` that orphans the Cluster's addons, and its release.
+    pub(super) orphaned_by: Option<(Key, Arc<ClusterStackRelease>)>,
     /// Whether objects of an earlier `ClusterAddon` wait for the next one.
     has_rest: bool,
     /// Whether the `ClusterAddon` is deleted while addons that the release does not have may still have to be pruned.
@@ -91,9 +93,7 @@ impl Gathered {
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_orphaned(context, release));
         let resolution = release.as_ref().and_then(|release| context.resolution(release));
-        let rest = index::handed_over(key);
-        let has_rest = !context.caches.helm_releases.by_index(&rest).is_empty()
-            || !context.caches.kustomizations.by_index(&rest).is_empty();
+        let has_rest = !flux_objects::by_index(context, &index::handed_over(key)).is_empty();
         let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
         let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
@@ -247,25 +247,25 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     let mut objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key));
     let reported = addon.status.iter().flat_map(|status| &status.addons);
     let reported = reported.filter_map(|of| of.object.as_ref());
-    let reported = reported.map(|object| (object.kind.as_str(), object.name.as_str()));
+    let reported = reported.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.as_str())));
+    let reported = reported.filter(|(kind, _)| !kind.is_source());
     let planned = match target {
         Target::Available(available) => available.planned().map(|planned| planned.id.name.as_str()).collect(),
         _ => Vec::new(),
     };
-    let kinds = [HelmReleaseStatus::KIND, KustomizationStatus::KIND];
-    let planned = planned.into_iter().flat_map(|name| kinds.map(|kind| (kind, name)));
+    let planned = planned.into_iter().flat_map(|name| FluxKind::DELIVERING.map(|kind| (kind, name)));
     for (kind, name) in reported.chain(planned) {
         if !objects.iter().any(|object| (object.kind(), object.name()) == (kind, name)) {
-            objects.extend(flux_objects::get(context, kind, &Key::new(&key.namespace, name)));
+            objects.extend(context.caches.flux.get(kind, &Key::new(&key.namespace, name)));
         }
     }
-    let without_file = objects.iter().filter(|object| flux_objects::is_without_file(context, object));
+    let without_file = objects.iter().filter(|object| is_removed_from_git(context, object));
     let without_file = without_file.map(|object| (object.kind(), object.name().to_owned())).collect();
     Snapshot {
         objects,
         without_file,
-        helm_controller: context.appliers.of(HelmReleaseStatus::KIND),
-        kustomize_controller: context.appliers.of(KustomizationStatus::KIND),
+        helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
+        kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
         now: context.clock.now(),
         addon,
     }
@@ -305,20 +305,22 @@ fn is_owned(context: &Context, release: &Key) -> bool {
     context.caches.releases.get(release).is_some_and(|release| stack_of(context, &release).is_some())
 }
 
-/// Returns the owning `ClusterStack` of a release that is deleted and orphans everything; `None` if another one still owns
-/// the release.
+/// Returns the `ClusterStack` that orphans the objects of a release, according to the cache. Another one of another shard may
+/// keep the release, so the API server is asked before anything is orphaned.
 fn orphaning_stack(context: &Context, release: &ClusterStackRelease) -> Option<Key> {
     let namespace = release.namespace().unwrap_or_default();
     let of_name = |name: &str| context.caches.stacks.get(&Key::new(&namespace, name));
-    let owners = release.stack_owners().filter_map(|owner| of_name(&owner.name));
-    let (orphaning, others): (Vec<_>, Vec<_>) =
-        owners.filter(|stack| release.is_owned_by(stack)).partition(|stack| is_orphaning(&stack.metadata));
-    orphaning.first().filter(|_| others.is_empty()).map(|stack| Key::of(&**stack))
+    let owners: Vec<_> = release.stack_owners().filter_map(|owner| of_name(&owner.name)).collect();
+    subscription::orphaning_stack(release, owners.iter().map(|stack| &**stack)).map(Key::of)
 }
 
-/// Returns the deleted `ClusterStack` that orphans a Cluster's addons: that of the release of its class or, if this release
-/// does not exist, of the applied release.
-fn orphaned_by(context: &Context, release: Option<&Key>, addon: Option<&ClusterAddon>) -> Option<Key> {
+/// Returns the deleted `ClusterStack` that orphans a Cluster's addons, and its release: that of the Cluster's class or, if
+/// this release does not exist, the applied release.
+fn orphaned_by(
+    context: &Context,
+    release: Option<&Key>,
+    addon: Option<&ClusterAddon>,
+) -> Option<(Key, Arc<ClusterStackRelease>)> {
     let addon = addon?;
     let of_class = release.and_then(|release| context.caches.releases.get(release));
     let applied = || {
@@ -326,7 +328,8 @@ fn orphaned_by(context: &Context, release: Option<&Key>, addon: Option<&ClusterA
         let key = Key::new(progress.applied_namespace.as_deref()?, progress.applied.as_deref()?);
         context.caches.releases.get(&key)
     };
-    orphaning_stack(context, &*of_class.or_else(applied)?)
+    let release = of_class.or_else(applied)?;
+    Some((orphaning_stack(context, &release)?, release))
 }
 
 /// Returns the part of an object that the templates of a release read.

@@ -5,23 +5,25 @@
 //! be removed. If the `ClusterStack` is deleted and orphans everything, the objects are suspended, and stay until another
 //! `ClusterStack` has the class.
 
+use std::sync::Arc;
+
 use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, index};
 use super::super::reconcile::ReconcileError;
+use super::super::release::live_owners;
 use super::super::{finalizer, ownership};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
-use crate::addons::{
-    FluxObject, Heir, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
-    possibly_owned,
-};
-use crate::api::{ClusterAddon, ClusterStack, labels};
+use crate::addons::{Heir, adoption, decide_disown, is_handover_confirmed, is_still_owned, possibly_owned};
+use crate::api::{ClusterAddon, ClusterStackRelease, labels};
+use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
+use crate::subscription::orphaning_stack;
 
 /// Keeps the objects of a deleted `ClusterAddon` for the next one, once the API server confirms that the Cluster stays.
 pub(super) async fn hand_over(
@@ -39,38 +41,48 @@ pub(super) async fn hand_over(
     if !disown_all(context, addon, Heir::Next(&key.name)).await? {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    finalizer::remove(context, &context.caches.addons, addon).await?;
+    finalizer::remove(context, addon).await?;
     info!("the ClusterAddon was deleted: the next ClusterAddon takes over its addons");
     Ok(Next::After(REQUEUE_SOON_AFTER))
 }
 
 /// Orphans the addons of a Cluster, and deletes their `ClusterAddon`, once the API server confirms that its `ClusterStack`
-/// is deleted with orphaning.
+/// is deleted with orphaning, and that no other one keeps the release.
 pub(super) async fn orphan(
     context: &Context,
     key: &Key,
     gathered: &Gathered,
 ) -> Result<Next, ReconcileError> {
-    let (Some(addon), Some(stack)) = (&gathered.addon, &gathered.orphaned_by) else {
+    let (Some(addon), Some((stack, release))) = (&gathered.addon, &gathered.orphaned_by) else {
         return Ok(Next::Await);
     };
-    let live: Option<ClusterStack> = context.api.get(stack).await?;
-    if !live.is_some_and(|live| is_orphaning(&live.metadata)) {
+    if !is_orphaning_confirmed(context, release).await? {
         warn!(
             %stack,
-            "the cache has a deleted ClusterStack, but the API server does not confirm that: nothing is orphaned"
+            "the cache has a deleted ClusterStack, but the API server does not confirm that, or another ClusterStack keeps \
+             the release: nothing is orphaned"
         );
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
     if !disown_all(context, addon, Heir::Orphaned).await? {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    finalizer::remove(context, &context.caches.addons, &**addon).await?;
-    ownership::delete(context, &context.caches.addons, &**addon).await?;
+    finalizer::remove(context, &**addon).await?;
+    ownership::delete(context, &**addon).await?;
     context.git.pending_commits.forget_cluster(key);
     context.metrics.remove(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)
+}
+
+/// Whether the API server confirms that a deleted `ClusterStack` orphans the objects of a release, and no other one keeps it.
+async fn is_orphaning_confirmed(
+    context: &Context,
+    release: &ClusterStackRelease,
+) -> Result<bool, RequestError> {
+    let live: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
+    let Some(live) = live else { return Ok(false) };
+    Ok(orphaning_stack(&live, &live_owners(context, &live).await?).is_some())
 }
 
 /// Makes a `ClusterAddon` the owner of the objects that an earlier one left.
@@ -81,9 +93,9 @@ pub(super) async fn take_over(
 ) -> Result<(), RequestError> {
     let owner = ownership::owner(addon);
     for object in flux_objects::by_index(context, &index::handed_over(key)) {
-        flux_objects::patch(context, &object, adoption(&object, &owner)).await?;
-        let (kind, object) = (object.kind(), flux_objects::key(&object));
-        info!(kind, %object, "taken over from an earlier ClusterAddon");
+        ownership::patch(context, &*object, adoption(&object, &owner)).await?;
+        let (kind, object) = (object.kind(), Key::of(&*object));
+        info!(kind = kind.as_str(), %object, "taken over from an earlier ClusterAddon");
     }
     Ok(())
 }
@@ -105,10 +117,10 @@ async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> 
     }
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
     for (kind, name) in possibly_owned(addon, &owned) {
-        let live = flux_objects::get_live(context, &kind, &Key::new(namespace, &name)).await?;
+        let live = ownership::present(context, kind, &Key::new(namespace, &name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
             // The cache missed an earlier write.
-            flux_objects::refresh(context, &live);
+            flux_objects::refresh(context, live);
             return Ok(false);
         }
     }
@@ -117,7 +129,7 @@ async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> 
 
 async fn disown(
     context: &Context,
-    object: &FluxObject,
+    object: &Arc<FluxObject>,
     addon: &ClusterAddon,
     heir: Heir<'_>,
 ) -> Result<(), RequestError> {
@@ -130,7 +142,8 @@ async fn disown(
     };
     if disown.remove_owner {
         let annotation = disown.handed_over.map(|cluster| (labels::HANDED_OVER, cluster));
-        flux_objects::drop_owner(context, &object, addon, annotation.as_slice()).await?;
+        ownership::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice())
+            .await?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::super::budget::{Reservation, Reserved};
 use super::super::context::{Context, Resolution};
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
+use super::super::ownership;
 use super::super::release::users;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
@@ -101,8 +102,7 @@ fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> Spent {
         for cluster in users::of(context, &stack.namespace, &name) {
             let key = addon_key(&Key::of(&*cluster));
             let owned = index::owned_by("ClusterAddon", &key);
-            let objects = context.caches.helm_releases.by_index(&owned).len()
-                + context.caches.kustomizations.by_index(&owned).len();
+            let objects = flux_objects::by_index(context, &owned).len();
             let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
             let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
             spent.add(objects, said, reserved.get(&key));
@@ -130,13 +130,13 @@ pub(super) async fn prune(
 
 /// Deletes an object if it did not change since the decision.
 async fn delete(context: &Context, addon: &ClusterAddon, candidate: &Candidate) -> Result<(), RequestError> {
-    let (kind, key) = (candidate.object.kind(), flux_objects::key(&candidate.object));
-    let Some(live) = flux_objects::get_live(context, kind, &key).await? else { return Ok(()) };
+    let (kind, key) = (candidate.object.kind(), Key::of(&*candidate.object));
+    let Some(live) = ownership::present(context, kind, &key).await? else { return Ok(()) };
     if !is_still_due(candidate, &live, addon) {
-        flux_objects::refresh(context, &live);
+        flux_objects::refresh(context, live);
         return Ok(());
     }
-    flux_objects::delete(context, &live).await?;
+    ownership::delete(context, &live).await?;
     let why = candidate.hold.as_ref().map(|hold| hold.message.as_str()).unwrap_or_default();
     let note = format!("deleted {kind} {} of addon {}: {why}", key.name, candidate.addon);
     info!("{note}");

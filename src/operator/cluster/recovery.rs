@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::events;
 use super::super::objects::index;
+use super::super::{events, request};
 use super::flux_objects;
+use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterAddon, Reason};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -20,8 +21,8 @@ pub(super) async fn request_reconcile(
 ) -> Result<(), RequestError> {
     let now = now.to_string();
     let owned = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
-    let owned: Vec<_> = owned.iter().filter(|object| !object.metadata().terminating).collect();
-    try_join_all(owned.iter().map(|object| flux_objects::request_reconcile(context, object, &now))).await?;
+    let owned: Vec<_> = owned.iter().filter(|object| !object.metadata.terminating).collect();
+    try_join_all(owned.iter().map(|object| request::ask(context, object, &now, &[REQUESTED_AT]))).await?;
     let count = owned.len();
     info!(objects = count, "the cluster's API server is reachable again");
     let note =

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::{ApiResource, DynamicObject};
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -27,11 +27,12 @@ use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
-    Deletion, FluxObject, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted,
-    is_cluster_deleted, is_reported, prune_hold,
+    Deletion, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
+    is_reported, prune_hold,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
-use crate::foreign::flux::observed::{KustomizationStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{applier_of, is_applied_by_flux};
 use crate::gate::Hold;
 use crate::rollup::deleted_cluster_addon;
@@ -95,7 +96,7 @@ async fn prune(
     context: &Context,
     key: &Key,
     addon: &Arc<ClusterAddon>,
-    objects: &[FluxObject],
+    objects: &[Arc<FluxObject>],
     deletion: Deletion,
 ) -> Result<Next, ReconcileError> {
     let count = delete_all(context, objects).await?;
@@ -103,9 +104,9 @@ async fn prune(
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
-    finalizer::remove(context, &context.caches.addons, &**addon).await?;
+    finalizer::remove(context, &**addon).await?;
     if deletion.deletes_addon {
-        ownership::delete(context, &context.caches.addons, &**addon).await?;
+        ownership::delete(context, &**addon).await?;
     }
     context.git.pending_commits.forget_cluster(key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
@@ -180,13 +181,8 @@ fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option
 /// Returns the hold while Flux still has to delete the objects of a `ClusterAddon` before the next one is created.
 async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
-    let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(object.object())).collect();
-    let kind = GroupVersionKind::gvk(
-        KustomizationStatus::GROUP,
-        KustomizationStatus::VERSION,
-        KustomizationStatus::KIND,
-    );
-    let resource = ApiResource::from_gvk_with_plural(&kind, KustomizationStatus::PLURAL);
+    let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(&object.object)).collect();
+    let resource = ApiResource::erase::<FluxObject>(&FluxKind::Kustomization);
     let mut pruners = BTreeMap::new();
     for key in keys {
         let live: Option<DynamicObject> = context.api.get_dynamic(&key, &resource).await?;
@@ -236,7 +232,10 @@ async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<
     Ok(now.is_none_or(|now| now.metadata.deletion_timestamp.is_some()))
 }
 
-async fn suspend_all(context: &Context, objects: &[FluxObject]) -> Result<Vec<FluxObject>, RequestError> {
+async fn suspend_all(
+    context: &Context,
+    objects: &[Arc<FluxObject>],
+) -> Result<Vec<Arc<FluxObject>>, RequestError> {
     let mut suspended = Vec::new();
     for object in objects {
         suspended.extend(flux_objects::suspend(context, object).await?);
@@ -246,14 +245,14 @@ async fn suspend_all(context: &Context, objects: &[FluxObject]) -> Result<Vec<Fl
 
 /// Suspends and deletes objects, and returns the number of deletions. An object that is being deleted is suspended too,
 /// because its finalizer may still be present.
-async fn delete_all(context: &Context, objects: &[FluxObject]) -> Result<usize, RequestError> {
+async fn delete_all(context: &Context, objects: &[Arc<FluxObject>]) -> Result<usize, RequestError> {
     let mut count = 0;
     for object in objects {
         let Some(object) = flux_objects::suspend(context, object).await? else { continue };
-        if !object.metadata().terminating {
-            flux_objects::delete(context, &object).await?;
+        if !object.metadata.terminating {
+            ownership::delete(context, &*object).await?;
             // What Flux applied from a repository, Flux deletes.
-            count += usize::from(!is_applied_by_flux(object.object()));
+            count += usize::from(!is_applied_by_flux(&object.object));
         }
     }
     Ok(count)

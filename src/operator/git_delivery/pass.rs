@@ -17,7 +17,8 @@ use super::progress::{Place, Progress};
 use super::pull_request;
 use super::threads::THREAD_TIMEOUT;
 use crate::api::{ClusterStack, GitDelivery, Reason};
-use crate::foreign::flux::observed::Kustomization;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::git::{GitError, Identity};
@@ -215,17 +216,14 @@ async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations
     let owners = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| index::owned_by("ClusterStackRelease", &Key::of(&*release)));
     // The sources may be in another namespace, and the class may not exist yet.
-    let keys = owners.flat_map(|owner| {
-        let sources =
-            caches.git_repositories.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
-        let classes =
-            caches.helm_releases.by_index(&owner).into_iter().map(|found| applier_of(&found.object));
-        sources.chain(classes).flatten().collect::<Vec<_>>()
-    });
+    let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
+    let objects = owners.flat_map(|owner| caches.flux.by_index(&kinds, &owner));
+    let keys = objects.filter_map(|found| applier_of(&found.object));
     let mut kustomizations = Kustomizations::new();
     for key in keys.collect::<BTreeSet<Key>>() {
-        let found: Option<Kustomization> = context.api.get(&key).await?;
-        kustomizations.insert(key, found.and_then(|found| found.status.last_applied_revision));
+        let found: Option<FluxObject> = context.api.get_dynamic(&key, &FluxKind::Kustomization).await?;
+        let revision = found.and_then(|found| found.status.applied_revision().map(str::to_owned));
+        kustomizations.insert(key, revision);
     }
     Ok(kustomizations)
 }

@@ -8,11 +8,13 @@ use super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
-use crate::foreign::flux::observed::Artifact;
+use crate::foreign::flux::FluxKind;
+use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
+use crate::plan::memory;
 use crate::release::{Digest, Release};
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::cache::Key;
@@ -64,6 +66,11 @@ impl Content {
 
 fn invalid(reason: &str, message: &str) -> Content {
     Content::Invalid(Report::new(ConditionStatus::False, reason, message))
+}
+
+/// Reports that a release of another namespace has one of the sources.
+pub(super) fn held(hold: &Hold) -> Content {
+    invalid(hold.reason.as_str(), &hold.message)
 }
 
 fn not_read(name: &ReleaseName) -> Content {
@@ -152,7 +159,7 @@ fn resolved(
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
-    match content::resolve(&stack, &release, catalog, &existing(context, &release)) {
+    match content::resolve(&stack, &release, catalog, &existing(context, &stack, &release)) {
         Ok(contents) => Content::Known(Box::new(Known { stack, release, contents, mutated })),
         Err(error) => invalid(error.reason().as_str(), &error.to_string()),
     }
@@ -181,7 +188,7 @@ async fn read(
 
 /// Returns the artifact that Flux serves for a `GitRepository`.
 fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, ReleaseCacheError>> {
-    let artifact: Artifact = context.caches.git_repositories.get(key)?.status.artifact.clone()?;
+    let artifact = context.caches.flux.get(FluxKind::GitRepository, key)?.status.artifact().cloned()?;
     Some(ArtifactRef::new(&artifact).map_err(ReleaseCacheError::from))
 }
 
@@ -226,19 +233,15 @@ fn pinned(
     catalog
 }
 
-/// Returns the existing sources and charts, and the sources from which clusters have the manifests of a release.
-fn existing(context: &Context, release: &Release) -> Existing {
-    let mut existing = Existing::default();
-    context.caches.git_repositories.all().iter().for_each(|object| existing.insert_repository(object));
-    context.caches.helm_charts.all().iter().for_each(|object| existing.insert_chart(object));
+/// Returns the sources and charts that are as the operator wrote them, and the sources from which clusters have the
+/// manifests of a release.
+fn existing(context: &Context, stack: &Stack, release: &Release) -> Existing {
+    let flux = &context.caches.flux;
+    let mut objects = flux.all(&[FluxKind::GitRepository, FluxKind::HelmChart]);
     for addon in release.addons.iter().filter(|addon| !addon.is_chart()) {
         let index_key = index::manifests(addon.name.as_str(), &addon.digest.to_string());
-        context
-            .caches
-            .kustomizations
-            .by_index(&index_key)
-            .iter()
-            .for_each(|object| existing.insert_manifests(object));
+        objects.extend(flux.of(FluxKind::Kustomization).by_index(&index_key));
     }
-    existing
+    let releases = context.caches.releases.all();
+    memory::existing(stack, releases.iter().map(|release| &**release), objects)
 }

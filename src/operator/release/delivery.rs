@@ -13,7 +13,7 @@ use super::super::request;
 use super::content::{Content, Known};
 use super::objects::{self, Delivery};
 use super::{Facts, Found, provider, tear_down};
-use crate::foreign::flux::observed::{GitRepositoryStatus, HelmReleaseStatus, ObservedKind as _};
+use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::plan::Step;
 use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
@@ -145,18 +145,14 @@ async fn forward_request(context: &Context, facts: &Facts, found: &Found) -> Res
     if found.owner.spec.suspend {
         return Ok(());
     }
-    let (object, caches) = (&*facts.object, &context.caches);
+    let object = &*facts.object;
     let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
     for recorded in object.status.iter().flat_map(|status| &status.objects) {
-        let key = Key::new(&recorded.namespace, &recorded.name);
-        match recorded.kind.as_str() {
-            GitRepositoryStatus::KIND => {
-                request::forward(context, &caches.git_repositories, &key, object, handled).await?;
-            }
-            HelmReleaseStatus::KIND => {
-                request::forward(context, &caches.helm_releases, &key, object, handled).await?;
-            }
-            _ => {}
+        let kind = FluxKind::of(&recorded.kind);
+        let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
+        if let Some(kind) = kind.filter(|kind| kinds.contains(kind)) {
+            let key = Key::new(&recorded.namespace, &recorded.name);
+            request::forward(context, (kind, &key), object, handled).await?;
         }
     }
     Ok(())

@@ -18,28 +18,21 @@ use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus, labels};
 use crate::foreign::capi::text;
-use crate::foreign::flux::observed::{
-    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
-    SpecDigest,
-};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::inputs::ReleaseInputs;
 use crate::names::{AddonName, ReleaseName};
-use crate::plan::delivery::{Action, namespace_action};
+use crate::plan::delivery::{Action, NamespaceState, namespace_action};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
-use crate::rollup::{
-    Expected, Moment, ObjectFacts, Verdict, git_repository, helm_chart, helm_release, kept_object,
-    kustomization, object_since,
-};
+use crate::rollup::{self, Expected, ObjectFacts, Verdict, kept_object, object_since};
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Cache, Key};
+use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 use crate::subscription::DeliveryMode;
 
 /// An applied object: the digest of its spec, and its verdict.
 type Applied = (Option<SpecDigest>, Option<Verdict>);
 
-/// The only kind in a release that is not a kind of Flux.
-const NAMESPACE: &str = "Namespace";
 /// Maximum number of attempts to write a source with several owners before the reconcile is retried later.
 const MAX_ATTEMPTS: u32 = 5;
 
@@ -91,75 +84,60 @@ impl Delivery<'_> {
     }
 
     async fn apply_object(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
-        let caches = &self.context.caches;
-        match planned.id.kind.as_str() {
-            GitRepositoryStatus::KIND => {
-                self.apply_to(&caches.git_repositories, planned, git_repository).await
-            }
-            HelmChartStatus::KIND => self.apply_to(&caches.helm_charts, planned, helm_chart).await,
-            HelmReleaseStatus::KIND => self.apply_to(&caches.helm_releases, planned, helm_release).await,
-            KustomizationStatus::KIND => self.apply_to(&caches.kustomizations, planned, kustomization).await,
-            _ => self.apply_namespace(planned).await,
+        match planned.kind() {
+            Some(kind) => self.apply_flux(kind, planned).await,
+            None => self.apply_namespace(planned).await,
         }
     }
 
     /// Returns the digest of the spec of an object that Flux applied as planned.
     fn applied(&self, planned: &PlannedObject) -> Option<SpecDigest> {
-        let caches = &self.context.caches;
-        match planned.id.kind.as_str() {
-            GitRepositoryStatus::KIND => applied(&caches.git_repositories, planned),
-            HelmChartStatus::KIND => applied(&caches.helm_charts, planned),
-            HelmReleaseStatus::KIND => applied(&caches.helm_releases, planned),
-            KustomizationStatus::KIND => applied(&caches.kustomizations, planned),
-            _ => {
-                let found = caches.namespaces.get(&Key::new("", &planned.id.name))?;
-                let digest = found.annotations().get(labels::PLAN_DIGEST).map(String::as_str);
-                (digest == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
-            }
+        if planned.kind().is_some() {
+            return applied(self.context, planned);
         }
+        let found = self.context.caches.namespaces.get(&Key::new("", &planned.id.name))?;
+        let digest = found.annotations().get(labels::PLAN_DIGEST).map(String::as_str);
+        (digest == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
     }
 
-    async fn apply_to<Status: ObservedKind>(
-        &self,
-        cache: &Cache<Observed<Status>>,
-        planned: &PlannedObject,
-        judge: fn(&Observed<Status>, &Expected, &Moment) -> Verdict,
-    ) -> Result<Applied, ReconcileError> {
+    async fn apply_flux(&self, kind: FluxKind, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
         let before = self.recorded(&planned.id);
-        let delivery = self.deliver_over(cache, planned, before.as_ref()).await?;
+        let delivery = self.deliver_over(kind, planned, before.as_ref()).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }
         let mut object = delivery.object;
         // An earlier ClusterStack orphaned the object. A suspension by a user stays.
         if let Some(suspended) = object.as_ref().filter(|object| object.metadata.suspended_by_settings) {
-            object = Some(cache.written(suspend(self.context, &Key::of(&**suspended), false).await?));
+            let resumed = suspend(self.context, suspended, false).await?;
+            object = Some(self.context.caches.flux.of(kind).written(resumed));
         }
         let expected = delivery.expected;
         let moment = self.context.moment(&planned.id.kind, self.now);
         let expectation = expected.as_ref().and_then(|digest| self.expectation(planned, digest));
-        let verdict = object.zip(expectation).map(|(object, expected)| judge(&object, &expected, &moment));
+        let found = object.zip(expectation);
+        let verdict = found.map(|(object, expected)| rollup::judge(&object, &expected, &moment));
         Ok((expected, verdict))
     }
 
     /// Delivers an object over its present state. Several releases share the same sources, and each adds itself to the
     /// existing owners; on a conflict, the object is read and written again.
-    async fn deliver_over<Status: ObservedKind>(
+    async fn deliver_over(
         &self,
-        cache: &Cache<Observed<Status>>,
+        kind: FluxKind,
         planned: &PlannedObject,
         expected: Option<&SpecDigest>,
-    ) -> Result<Delivered<Status>, RequestError> {
-        let key = Key::new(&planned.id.namespace, &planned.id.name);
+    ) -> Result<Delivered, RequestError> {
+        let (key, cache) = (planned.id.key(), self.context.caches.flux.of(kind));
         let shared = planned.step == Step::Sources;
         let mut tries = if shared { MAX_ATTEMPTS } else { 1 };
         loop {
             let owners = self.owners(planned, cache.get(&key).as_deref());
             let desired = Desired { planned, expected, owners: &owners, shared };
             tries -= 1;
-            match deliver(self.context, cache, desired).await {
+            match deliver(self.context, kind, desired).await {
                 Err(error) if error.is_conflict() && tries > 0 => {
-                    if let Some(found) = ownership::present(self.context, cache, &key).await? {
+                    if let Some(found) = ownership::present(self.context, kind, &key).await? {
                         cache.written(found);
                     }
                 }
@@ -168,23 +146,28 @@ impl Delivery<'_> {
         }
     }
 
-    /// Applies a Namespace, whose state is not observed: if the digest of its plan is recorded, it was written.
+    /// Applies a Namespace, whose fields are not compared. The API server accepts an apply to a Namespace that is being
+    /// deleted, which is gone afterwards.
     async fn apply_namespace(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
-        let written = SpecDigest::kept(planned.digest());
-        if namespace_action(planned, self.recorded(&planned.id).as_ref()) != Action::Nothing {
-            let key = Key::new("", &planned.id.name);
-            let _: Namespace = self.context.api.apply(&key, &planned.value, None).await?;
+        let state = self.context.namespace_state(&planned.id.name);
+        let is_terminating = match namespace_action(planned, state, self.recorded(&planned.id).as_ref()) {
+            Action::Nothing => false,
+            Action::Wait => true,
+            Action::Apply | Action::Repair => {
+                let key = Key::new("", &planned.id.name);
+                let namespace: Namespace = self.context.api.apply(&key, &planned.value, None).await?;
+                namespace.metadata.deletion_timestamp.is_some()
+            }
+        };
+        if is_terminating {
+            return Ok((None, Some(Verdict::Terminating)));
         }
-        Ok((Some(written), Some(Verdict::Applied)))
+        Ok((Some(SpecDigest::kept(planned.digest())), Some(Verdict::Applied)))
     }
 
     /// Returns the owners of an object: this release and, for a shared object, all other existing releases that own it. An
     /// owner in another namespace is not possible.
-    fn owners<Status>(
-        &self,
-        planned: &PlannedObject,
-        found: Option<&Observed<Status>>,
-    ) -> Vec<OwnerReference> {
+    fn owners(&self, planned: &PlannedObject, found: Option<&FluxObject>) -> Vec<OwnerReference> {
         let namespace = self.object.namespace().unwrap_or_default();
         if !planned.can_be_owned_in(&namespace) {
             return Vec::new();
@@ -209,9 +192,11 @@ impl Delivery<'_> {
     /// Returns the version that completes an object: the commit of a source, the commit of the source of a chart or of
     /// manifests, or the version of the class's chart.
     fn version(&self, planned: &PlannedObject) -> Option<String> {
-        match planned.id.kind.as_str() {
-            GitRepositoryStatus::KIND => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
-            HelmReleaseStatus::KIND => Some(self.known.release.cluster_class.version.clone()),
+        match planned.kind() {
+            Some(FluxKind::GitRepository) => {
+                Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned())
+            }
+            Some(FluxKind::HelmRelease) => Some(self.known.release.cluster_class.version.clone()),
             _ => {
                 let source: ReleaseName =
                     text(&planned.value, &["spec", "sourceRef", "name"]).parse().ok()?;
@@ -233,20 +218,16 @@ pub(super) fn is_delivered(release: &ClusterStackRelease, plan: &Plan, step: Ste
 }
 
 fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
-    let (key, caches) = (Key::new(&id.namespace, &id.name), &context.caches);
-    let moment = context.moment(&id.kind, now);
-    match id.kind.as_str() {
-        GitRepositoryStatus::KIND => {
-            Some(git_repository(&*caches.git_repositories.get(&key)?, expected, &moment))
-        }
-        HelmChartStatus::KIND => Some(helm_chart(&*caches.helm_charts.get(&key)?, expected, &moment)),
-        HelmReleaseStatus::KIND => Some(helm_release(&*caches.helm_releases.get(&key)?, expected, &moment)),
-        KustomizationStatus::KIND => {
-            Some(kustomization(&*caches.kustomizations.get(&key)?, expected, &moment))
-        }
-        // A Namespace has no meaningful status: it counts as applied.
-        _ => Some(Verdict::Applied),
-    }
+    // A Namespace has no meaningful status: it counts as applied if it exists.
+    let Some(kind) = FluxKind::of(&id.kind) else {
+        return match context.namespace_state(&id.name) {
+            NamespaceState::Absent => None,
+            NamespaceState::Terminating => Some(Verdict::Terminating),
+            NamespaceState::Present | NamespaceState::Unknown => Some(Verdict::Applied),
+        };
+    };
+    let found = context.caches.flux.get(kind, &id.key())?;
+    Some(rollup::judge(&found, expected, &context.moment(&id.kind, now)))
 }
 
 /// Returns the present state of the objects in the status of a release.
@@ -262,11 +243,12 @@ pub(super) fn recorded_objects(
             namespace: kept.namespace.clone(),
             name: kept.name.clone(),
         };
-        let step = match kept.kind.as_str() {
-            KustomizationStatus::KIND => Step::NodeImages,
-            HelmReleaseStatus::KIND | NAMESPACE => Step::ClusterClass,
-            HelmChartStatus::KIND if kept.name == object.name_any() => Step::ClusterClass,
-            _ => Step::Sources,
+        let step = match FluxKind::of(&kept.kind) {
+            Some(FluxKind::Kustomization) => Step::NodeImages,
+            // The only other kind in a release is a Namespace.
+            Some(FluxKind::HelmRelease) | None => Step::ClusterClass,
+            Some(FluxKind::HelmChart) if kept.name == object.name_any() => Step::ClusterClass,
+            Some(FluxKind::HelmChart | FluxKind::GitRepository) => Step::Sources,
         };
         let state =
             AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(context, &id) };
@@ -280,23 +262,14 @@ pub(super) fn recorded_objects(
 
 /// Returns the version that an object delivers now, because the planned version is unknown.
 fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
-    let (key, caches) = (Key::new(&id.namespace, &id.name), &context.caches);
-    let commit = |namespace: &str, source: &str| {
-        let namespace = if namespace.is_empty() { &id.namespace } else { namespace };
-        Some(caches.git_repositories.get(&Key::new(namespace, source))?.refers_to.commit.clone())
-    };
-    match id.kind.as_str() {
-        GitRepositoryStatus::KIND => commit("", &id.name),
-        HelmChartStatus::KIND => commit("", &caches.helm_charts.get(&key)?.refers_to.source),
-        KustomizationStatus::KIND => {
-            let source = &caches.kustomizations.get(&key)?.refers_to;
-            commit(&source.source_namespace, &source.source)
+    let flux = &context.caches.flux;
+    let found = flux.get(FluxKind::of(&id.kind)?, &id.key())?;
+    match found.kind() {
+        FluxKind::GitRepository => Some(found.refers_to.commit.clone()),
+        FluxKind::HelmChart | FluxKind::Kustomization => {
+            Some(flux.get(FluxKind::GitRepository, &found.source())?.refers_to.commit.clone())
         }
-        HelmReleaseStatus::KIND => {
-            let history = &caches.helm_releases.get(&key)?.status.history;
-            history.first().map(|snapshot| snapshot.chart_version.clone())
-        }
-        _ => None,
+        FluxKind::HelmRelease => found.status.helm_release().map(|latest| latest.chart_version.clone()),
     }
 }
 
@@ -310,21 +283,18 @@ pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<Ad
             return Some((addon.name.clone(), commit));
         }
         let chart = find_chart(context, inputs, pinned.chart.as_str())?;
-        let packaged = chart.status.observed_source_artifact_revision.as_deref()?;
-        let artifact = chart.status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
+        let KindStatus::HelmChart(status) = &chart.status else { return None };
+        let packaged = status.observed_source_artifact_revision.as_deref()?;
+        let artifact = status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
         Some((addon.name.clone(), artifact.revision.clone()))
     };
     inputs.release.addons.iter().filter_map(version).collect()
 }
 
 /// Returns the chart beside the source, or any copy of the chart.
-fn find_chart(
-    context: &Context,
-    inputs: &ReleaseInputs,
-    name: &str,
-) -> Option<Arc<Observed<HelmChartStatus>>> {
+fn find_chart(context: &Context, inputs: &ReleaseInputs, name: &str) -> Option<Arc<FluxObject>> {
     let beside = Key::new(inputs.stack.source.namespace.as_str(), name);
-    let charts = &context.caches.helm_charts;
+    let charts = context.caches.flux.of(FluxKind::HelmChart);
     charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
 }
 

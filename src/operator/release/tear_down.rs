@@ -17,11 +17,11 @@ use super::super::git_delivery::remove_from_git_for;
 use super::super::{annotations, events, finalizer, ownership};
 use super::{inventory, is_stack_there, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
-use crate::foreign::flux::observed::{Observed, ObservedKind};
+use crate::foreign::flux::FluxKind;
 use crate::names::ReleaseName;
 use crate::rollup::deleted_release;
 use crate::runtime::api_server::{Deleted, RequestError};
-use crate::runtime::cache::{Cache, Change, Key};
+use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::Next;
 use crate::subscription::{
     Inventory, Teardown, TeardownFacts, decide_teardown, is_orphaned, is_own_namespace, is_retiring,
@@ -127,7 +127,7 @@ pub(super) async fn prune(
             "deleted, with the objects that were made from it"
         }
     };
-    finalizer::remove(context, &context.caches.releases, release).await?;
+    finalizer::remove(context, release).await?;
     let before = Some(Arc::new(release.clone()));
     on_release_status(context, &Change { before, now: None });
     info!("{done}");
@@ -140,52 +140,47 @@ async fn uninstall(
     release: &ClusterStackRelease,
     made: &Inventory,
 ) -> Result<bool, RequestError> {
-    let caches = &context.caches;
-    if !uninstall_all(context, &caches.helm_releases, &made.helm_releases).await?
-        || !uninstall_all(context, &caches.kustomizations, &made.kustomizations).await?
-    {
-        return Ok(false);
+    for kind in FluxKind::DELIVERING {
+        if !uninstall_all(context, kind, made).await? {
+            return Ok(false);
+        }
     }
-    let charts = delete_unshared(context, release, &caches.helm_charts, &made.helm_charts).await?;
-    let sources = delete_unshared(context, release, &caches.git_repositories, &made.git_repositories).await?;
+    let charts = delete_unshared(context, release, FluxKind::HelmChart, made).await?;
+    let sources = delete_unshared(context, release, FluxKind::GitRepository, made).await?;
     delete_namespaces(context, release, &made.namespaces).await?;
     Ok(charts && sources)
 }
 
 /// Deletes objects that Flux uninstalls, and returns whether the API server confirms that all are gone. Objects are resumed
 /// first, because Flux does not uninstall a suspended object.
-async fn uninstall_all<Status: ObservedKind>(
-    context: &Context,
-    cache: &Cache<Observed<Status>>,
-    keys: &BTreeSet<Key>,
-) -> Result<bool, RequestError> {
+async fn uninstall_all(context: &Context, kind: FluxKind, made: &Inventory) -> Result<bool, RequestError> {
     let mut all_gone = true;
-    for key in keys {
-        let Some(mut found) = ownership::present(context, cache, key).await? else { continue };
+    for key in made.of(kind) {
+        let Some(mut found) = ownership::present(context, kind, key).await? else { continue };
         if found.suspended {
-            found = annotations::suspend(context, key, false).await?;
+            found = annotations::suspend(context, &found, false).await?;
         }
-        all_gone &= ownership::delete(context, cache, &found).await?;
+        all_gone &= ownership::delete(context, &found).await?;
     }
     Ok(all_gone)
 }
 
 /// Deletes the sources that no other release has, and returns whether the API server confirms that all are gone. The other
 /// releases are looked up for each deletion, since one may have been created meanwhile.
-async fn delete_unshared<Status: ObservedKind>(
+async fn delete_unshared(
     context: &Context,
     release: &ClusterStackRelease,
-    cache: &Cache<Observed<Status>>,
-    keys: &BTreeSet<Key>,
+    kind: FluxKind,
+    made: &Inventory,
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
-    for key in keys {
-        let Some(found) = ownership::present(context, cache, key).await? else { continue };
+    for key in made.of(kind) {
+        let Some(found) = ownership::present(context, kind, key).await? else { continue };
         let others = context.caches.releases.all();
         if is_shared(release, others.iter().map(|other| &**other), &found) {
-            ownership::drop_owner(context, cache, &found, release.uid().as_deref(), &[]).await?;
+            ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
         } else {
-            all_gone &= ownership::delete_unchanged(context, cache, &found).await?;
+            all_gone &= ownership::delete_unchanged(context, &found).await?;
         }
     }
     Ok(all_gone)
@@ -203,7 +198,7 @@ async fn delete_namespaces(
             found.filter(is_own_namespace).filter(|found| !remove_from_git_for(context, found, release))
         {
             let _: Deleted<Namespace> =
-                context.api.delete(key, found.uid().as_deref().unwrap_or_default(), None).await?;
+                context.api.delete(key, found.uid().as_deref().unwrap_or_default(), None, &()).await?;
         }
     }
     Ok(())
@@ -216,30 +211,14 @@ async fn orphan(
     release: &ClusterStackRelease,
     made: &Inventory,
 ) -> Result<(), RequestError> {
-    let (caches, uid) = (&context.caches, release.uid());
-    let uid = uid.as_deref();
-    orphan_all(context, &caches.helm_releases, &made.helm_releases, uid, true).await?;
-    orphan_all(context, &caches.kustomizations, &made.kustomizations, uid, true).await?;
-    orphan_all(context, &caches.helm_charts, &made.helm_charts, uid, false).await?;
-    orphan_all(context, &caches.git_repositories, &made.git_repositories, uid, false).await?;
+    for (kind, key) in &made.flux {
+        let Some(mut found) = ownership::present(context, *kind, key).await? else { continue };
+        if !kind.is_source() && !found.suspended {
+            found = annotations::suspend(context, &found, true).await?;
+        }
+        ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
+    }
     let note = "orphaned: the objects that were made from it stay, suspended";
     events::normal(context, release, Reason::Suspended, note).await;
-    Ok(())
-}
-
-async fn orphan_all<Status: ObservedKind>(
-    context: &Context,
-    cache: &Cache<Observed<Status>>,
-    keys: &BTreeSet<Key>,
-    owner: Option<&str>,
-    suspend: bool,
-) -> Result<(), RequestError> {
-    for key in keys {
-        let Some(mut found) = ownership::present(context, cache, key).await? else { continue };
-        if suspend && !found.suspended {
-            found = annotations::suspend(context, key, true).await?;
-        }
-        ownership::drop_owner(context, cache, &found, owner, &[]).await?;
-    }
     Ok(())
 }

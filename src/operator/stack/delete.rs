@@ -1,27 +1,30 @@
 //! Handles a deleted `ClusterStack`: keeps it while Clusters use it, orphans it if its annotation requires that, and
-//! otherwise deletes it after its releases.
+//! otherwise deletes it after its releases. Releases that another `ClusterStack` keeps are left to that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use tracing::info;
 
 use super::super::annotations::annotate;
 use super::super::context::Context;
+use super::super::enqueue::on_release_event;
 use super::super::reconcile::ReconcileError;
-use super::super::release::users;
+use super::super::release::{live_owners, users};
 use super::super::{cluster, finalizer, ownership, status};
 use super::{releases, source};
 use crate::api::{ClusterStack, ClusterStackRelease, labels};
-use crate::foreign::flux::observed::GitRepository;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::names::ReleaseName;
 use crate::rollup::deleted_stack;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
+use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::Next;
-use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned};
+use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned, keeper};
 
 /// Delay before checking again whether the `ClusterStack` can be deleted.
 pub(super) const REQUEUE_AFTER: Duration = Duration::from_secs(10);
@@ -32,7 +35,7 @@ const REQUEUE_ORPHANS_AFTER: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Owned {
     releases: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
-    sources: Vec<Arc<GitRepository>>,
+    sources: Vec<Arc<FluxObject>>,
 }
 
 /// Deletes a deleted `ClusterStack`, or maintains it while there is a reason to keep it.
@@ -63,6 +66,7 @@ async fn gather<'a>(
         stack,
         live: None,
         releases: BTreeSet::new(),
+        kept_by_others: BTreeSet::new(),
         clusters: 0,
         last_used: None,
         not_orphaned: BTreeSet::new(),
@@ -72,25 +76,92 @@ async fn gather<'a>(
     }
     facts.live = context.api.get(&Key::of(stack)).await?;
     // Read the releases after that request: one may have been created in between.
-    let owned = Owned { releases: releases::owned(context, stack), sources: source::made(context, stack) };
-    facts.releases = owned.releases.keys().cloned().collect();
+    let mut owned =
+        Owned { releases: releases::owned(context, stack), sources: source::made(context, stack) };
     if decide_deletion(&facts) == Deletion::Unconfirmed {
         return Ok((facts, owned));
     }
     let namespace = stack.namespace().unwrap_or_default();
+    let clusters = |facts: &DeletionFacts| {
+        let deleted = facts.releases.difference(&facts.kept_by_others);
+        deleted.map(|name| users::of(context, &namespace, name).len()).sum()
+    };
+    if !is_orphaned(stack) {
+        // Most reconciles end here, with few requests.
+        let shared = owned.releases.iter().filter(|(_, release)| release.stack_owners().count() > 1);
+        facts.kept_by_others = kept_by_others(context, stack, shared).await?;
+        facts.releases = owned.releases.keys().cloned().collect();
+        facts.clusters = clusters(&facts);
+        if facts.clusters > 0 {
+            return Ok((facts, owned));
+        }
+    }
+    add_recorded(context, stack, &mut owned).await?;
+    facts.releases = owned.releases.keys().cloned().collect();
+    facts.kept_by_others = kept_by_others(context, stack, &owned.releases).await?;
     if is_orphaned(stack) {
-        let left = owned.releases.keys().flat_map(|release| cluster::to_orphan(context, &namespace, release));
+        let orphaned = facts.releases.difference(&facts.kept_by_others);
+        let left = orphaned.flat_map(|release| cluster::to_orphan(context, &namespace, release));
         facts.not_orphaned = left.collect();
         return Ok((facts, owned));
     }
-    facts.clusters = owned.releases.keys().map(|name| users::of(context, &namespace, name).len()).sum();
-    for (name, release) in owned.releases.iter().filter(|_| facts.clusters == 0) {
+    facts.clusters = clusters(&facts);
+    let is_deleted = |name: &ReleaseName| facts.clusters == 0 && !facts.kept_by_others.contains(name);
+    for (name, release) in owned.releases.iter().filter(|(name, _)| is_deleted(name)) {
         if users::any_last_user(context, release).await? {
             facts.last_used = Some(name.clone());
             break;
         }
     }
     Ok((facts, owned))
+}
+
+/// Adds the objects of a `ClusterStack` that its status names and the caches lack. A list may have been incomplete, and what
+/// is not orphaned goes with the `ClusterStack`.
+async fn add_recorded(
+    context: &Context,
+    stack: &ClusterStack,
+    owned: &mut Owned,
+) -> Result<(), RequestError> {
+    let Some(status) = &stack.status else { return Ok(()) };
+    let namespace = stack.namespace().unwrap_or_default();
+    for release in &status.summary {
+        let Some(name) = release.name.parse().ok().filter(|name| !owned.releases.contains_key(name)) else {
+            continue;
+        };
+        let found: Option<ClusterStackRelease> =
+            context.api.get(&Key::new(&namespace, &release.name)).await?;
+        if let Some(release) = found.filter(|release| release.is_owned_by(stack)) {
+            owned.releases.insert(name, Arc::new(release));
+        }
+    }
+    let source = status.source.as_ref().and_then(|source| source.git_repository.split_once('/'));
+    let source = source.map(|(namespace, name)| Key::new(namespace, name));
+    if let Some(key) = source.filter(|key| owned.sources.iter().all(|known| Key::of(&**known) != *key)) {
+        let found = context.api.get_dynamic::<FluxObject>(&key, &FluxKind::GitRepository).await?;
+        owned.sources.extend(found.filter(|found| source::is_made_by(found, stack)).map(Arc::new));
+    }
+    Ok(())
+}
+
+/// Returns those releases of a `ClusterStack` that another one keeps, according to the API server.
+async fn kept_by_others(
+    context: &Context,
+    stack: &ClusterStack,
+    releases: impl IntoIterator<Item = (&ReleaseName, &Arc<ClusterStackRelease>)>,
+) -> Result<BTreeSet<ReleaseName>, RequestError> {
+    let mut kept = BTreeSet::new();
+    for (name, release) in releases {
+        let live: Option<ClusterStackRelease> = context.api.get(&Key::of(&**release)).await?;
+        let is_other = |owner: &OwnerReference| Some(&owner.uid) != stack.metadata.uid.as_ref();
+        // Most releases have no other owner.
+        let Some(live) = live.filter(|live| live.stack_owners().any(is_other)) else { continue };
+        let owners = live_owners(context, &live).await?;
+        if keeper(&live, owners.iter().filter(|owner| owner.uid() != stack.uid())).is_some() {
+            kept.insert(name.clone());
+        }
+    }
+    Ok(kept)
 }
 
 /// Enqueues what has to precede the deletion: the reconciles of Clusters, and the removal of the source from the repository
@@ -108,7 +179,7 @@ fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<b
     }
 }
 
-/// Deletes the releases of a `ClusterStack`, or its source and then the `ClusterStack`.
+/// Deletes or leaves the releases of a `ClusterStack`, or deletes its source and then the `ClusterStack`.
 async fn prune(
     context: &Context,
     key: &Key,
@@ -121,9 +192,13 @@ async fn prune(
         Deletion::Finished => return Ok(Next::Await),
         Deletion::Unconfirmed | Deletion::Keep(_) => return Ok(Next::After(REQUEUE_AFTER)),
         Deletion::OrphanClusters(_) => return Ok(Next::After(REQUEUE_ORPHANS_AFTER)),
-        Deletion::DeleteReleases { orphan, .. } => {
-            for release in owned.releases.values() {
-                delete_release(context, release, *orphan).await?;
+        Deletion::DeleteReleases { orphan, left, .. } => {
+            for (name, release) in &owned.releases {
+                if left.contains(name) {
+                    leave_release(context, stack, release).await?;
+                } else {
+                    delete_release(context, release, *orphan).await?;
+                }
             }
             return Ok(Next::After(REQUEUE_AFTER));
         }
@@ -131,14 +206,13 @@ async fn prune(
         Deletion::DeleteSource { orphan } => *orphan,
     };
     for repository in &owned.sources {
-        let cache = &context.caches.git_repositories;
         if orphan {
-            ownership::drop_owner(context, cache, repository, stack.uid().as_deref(), &[]).await?;
+            ownership::drop_owner(context, &**repository, stack.uid().as_deref(), &[]).await?;
         } else {
-            ownership::delete(context, cache, &**repository).await?;
+            ownership::delete(context, &**repository).await?;
         }
     }
-    finalizer::remove(context, &context.caches.stacks, &**stack).await?;
+    finalizer::remove(context, &**stack).await?;
     info!(orphan, "the ClusterStack is deleted");
     // Another ClusterStack may have waited for its releases.
     for other in context.caches.stacks.all() {
@@ -149,17 +223,28 @@ async fn prune(
     Ok(Next::Await)
 }
 
+/// Removes a `ClusterStack` from the owners of a release that another one keeps.
+async fn leave_release(
+    context: &Context,
+    stack: &ClusterStack,
+    release: &Arc<ClusterStackRelease>,
+) -> Result<(), RequestError> {
+    ownership::drop_owner(context, &**release, stack.uid().as_deref(), &[]).await?;
+    info!(release = %Key::of(&**release), "left the release to its other owner");
+    on_release_event(context, &Change { before: Some(release.clone()), now: None });
+    Ok(())
+}
+
 /// Deletes a `ClusterStackRelease`, which orphans its objects if the `ClusterStack` does.
 async fn delete_release(
     context: &Context,
     release: &Arc<ClusterStackRelease>,
     orphan: bool,
 ) -> Result<(), RequestError> {
-    let cache = &context.caches.releases;
     if orphan && !is_orphaned(&**release) {
-        annotate(context, cache, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
+        annotate(context, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
-    ownership::delete(context, cache, &**release).await?;
+    ownership::delete(context, &**release).await?;
     context.triggers.releases.now(Key::of(&**release));
     Ok(())
 }

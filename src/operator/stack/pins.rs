@@ -12,8 +12,11 @@ use super::super::reconcile::ReconcileError;
 use super::super::release::is_stack_there;
 use super::releases::Releases;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
+use crate::plan::memory;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::subscription::{Claim, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem};
@@ -27,6 +30,8 @@ pub(super) struct Pins {
     other_shards: BTreeMap<ReleaseName, String>,
     /// Commit and digest of pinned `GitRepository`s that outlived their `ClusterStackRelease`.
     left: BTreeMap<ReleaseName, (String, String)>,
+    /// Commit and digest of releases of other namespaces whose sources are beside the same repository.
+    shared: BTreeMap<ReleaseName, (String, String)>,
 }
 
 /// Gathers the objects of releases; none while the source of the `ClusterStack` is invalid.
@@ -38,9 +43,12 @@ pub(super) async fn gather(
 ) -> Result<Pins, RequestError> {
     let mut pins = Pins::default();
     let Some(planned) = planned else { return Ok(pins) };
+    let all = context.caches.releases.all();
     for name in releases.roles.keys() {
-        if let Some(left) = left_pin(context, planned, name) {
-            pins.left.insert(name.clone(), left);
+        if let Some(source) = source(context, planned, name) {
+            let shared = memory::shared_pin(planned, &source, all.iter().map(|release| &**release));
+            pins.left.extend(memory::left_pin(planned, &source).map(|pin| (name.clone(), pin)));
+            pins.shared.extend(shared.map(|pin| (name.clone(), pin)));
         }
         let Some(object) = object(context, planned, releases, name) else { continue };
         if !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
@@ -64,6 +72,7 @@ impl Pins {
                 is_owned: releases.owned.contains_key(name),
                 other_shard: self.other_shards.get(name).cloned(),
                 left_pin: self.left.get(name).cloned(),
+                shared_pin: self.shared.get(name).cloned(),
                 clusters: releases.clusters.get(name).map_or(0, Vec::len),
             };
             (name.clone(), found)
@@ -102,14 +111,10 @@ async fn other_shard(
     Ok(is_stack_there(context, found).await?.then(|| owner.name.clone()))
 }
 
-/// Returns commit and digest of a `GitRepository` that outlived its `ClusterStackRelease`.
-fn left_pin(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<(String, String)> {
+/// Returns the `GitRepository` with the name of a release beside the source.
+fn source(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<Arc<FluxObject>> {
     let namespace = planned.source_namespace(&planned.namespace).as_str();
-    let found = context.caches.git_repositories.get(&Key::new(namespace, &name.to_string()))?;
-    let digest = found.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?.clone();
-    let revision = found.refers_to.commit.clone();
-    let is_pin = !found.metadata.terminating && !revision.is_empty() && !digest.is_empty();
-    is_pin.then_some((revision, digest))
+    context.caches.flux.get(FluxKind::GitRepository, &Key::new(namespace, &name.to_string()))
 }
 
 /// The results of the writes of releases.

@@ -9,6 +9,7 @@ use super::super::context::Context;
 use super::super::objects::{ClusterObject, index};
 use super::super::release::users;
 use crate::api::{ClusterStack, ClusterStackRelease};
+use crate::foreign::flux::FluxKind;
 use crate::names::ReleaseName;
 use crate::runtime::cache::Key;
 use crate::source::artifact::CatalogRead;
@@ -103,7 +104,7 @@ fn used(
     let is_there = |name: &ReleaseName| {
         // The class may be left from an earlier ClusterStack.
         let class = Key::new(namespace, &name.to_string());
-        owned.contains(name) || context.caches.helm_releases.get(&class).is_some()
+        owned.contains(name) || context.caches.flux.get(FluxKind::HelmRelease, &class).is_some()
     };
     let used = clusters.iter().filter(|(name, users)| {
         let from = users.iter().map(|cluster| cluster.cluster.namespace().as_str());

@@ -52,22 +52,33 @@ async fn is_unused(
     Ok(is_unused)
 }
 
-/// Deletes the releases that were decided on. The reconcile of each release deletes its objects.
+/// Deletes the releases that were decided on. The reconcile of each release deletes its objects. The status has counted all
+/// of them: a failure of one does not stop the deletion of others, and the first failure is returned.
 pub(super) async fn prune(
     context: &Context,
     facts: &Facts,
     retirement: &Retirement,
 ) -> Result<(), RequestError> {
-    let stack = &*facts.stack;
+    let mut result = Ok(());
     for release in retirement.delete.iter().filter_map(|name| facts.releases.owned.get(name)) {
-        if !is_unused(context, stack, release).await? {
-            continue;
-        }
-        let key = Key::of(&**release);
-        ownership::delete(context, &context.caches.releases, &**release).await?;
-        info!(release = %key, "deleted the unused release");
-        events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
-        context.triggers.releases.now(key);
+        result = result.and(delete(context, &facts.stack, release).await);
     }
+    result
+}
+
+/// Deletes a release, unless the API server no longer confirms that it is unused.
+async fn delete(
+    context: &Context,
+    stack: &ClusterStack,
+    release: &ClusterStackRelease,
+) -> Result<(), RequestError> {
+    if !is_unused(context, stack, release).await? {
+        return Ok(());
+    }
+    let key = Key::of(release);
+    ownership::delete(context, release).await?;
+    info!(release = %key, "deleted the unused release");
+    events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
+    context.triggers.releases.now(key);
     Ok(())
 }

@@ -6,10 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 
 use super::super::context::NotInstalled;
+use super::super::reconcile::ReconcileError;
 use super::source::{Receipt, repository_key};
 use super::{Facts, Receipts, clusters, delete};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Duration, Reason, labels};
+use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::plan::delivery::Action;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit};
@@ -57,7 +59,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let rolled = StackFacts {
         generation: stack.metadata.generation.unwrap_or_default(),
         requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
-        source_ready: source_report(facts, &receipts.source, verdict.as_ref()),
+        source_ready: source_report(facts, receipts, verdict.as_ref()),
         source: recorded,
         interval,
         available: available.map(|all| (subscription::latest(&stack.spec, all).cloned(), all.len())),
@@ -96,15 +98,27 @@ pub(super) fn followed(facts: &Facts, receipt: &Receipt) -> (Option<FollowedSour
     (Some(recorded), verdict)
 }
 
-/// Reports whether the source is followed and was read.
-fn source_report(facts: &Facts, receipt: &Receipt, verdict: Option<&Verdict>) -> Report {
-    match (&facts.source, &receipt.refusal) {
-        (Err(error), _) => Report::new(ConditionStatus::False, error.reason().as_str(), &error.to_string()),
-        (Ok(_), Some(refusal)) => {
-            let hold = refusal.hold();
-            Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message)
+/// Reports whether the source is followed and was read. If it is, reports the refusal to delete that of an earlier source.
+fn source_report(facts: &Facts, receipts: &Receipts, verdict: Option<&Verdict>) -> Report {
+    let source = match &facts.source {
+        Ok(source) => source,
+        Err(error) => {
+            return Report::new(ConditionStatus::False, error.reason().as_str(), &error.to_string());
         }
-        (Ok(source), None) => source_ready(verdict, source.catalog.error.as_ref()),
+    };
+    let refused = |refusal: &ReconcileError, prefix: &str| {
+        let Hold { reason, message } = refusal.hold();
+        Report::new(ConditionStatus::Unknown, reason.as_str(), &format!("{prefix}{message}"))
+    };
+    if let Some(refusal) = &receipts.source.refusal {
+        return refused(refusal, "");
+    }
+    let report = source_ready(verdict, source.catalog.error.as_ref());
+    match &receipts.left_over {
+        Some(failure) if failure.is_reported() && report.status == ConditionStatus::True => {
+            refused(failure, "the GitRepository of an earlier source is not deleted: ")
+        }
+        _ => report,
     }
 }
 

@@ -12,10 +12,11 @@ use super::super::metrics::Queue;
 use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::{events, git_delivery, ownership, request};
+use super::super::{git_delivery, ownership, request};
 use super::Facts;
 use crate::api::ClusterStack;
-use crate::foreign::flux::observed::{GitRepository, SpecDigest};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::inputs::stack::{Stack, StackError};
 use crate::plan::{self, Plan, PlanError, delivery};
 use crate::runtime::api_server::RequestError;
@@ -36,7 +37,7 @@ pub(super) struct Source {
     /// Digest of the spec of the `GitRepository` as the last write returned it, or as Flux applied it.
     pub(super) expected: Option<SpecDigest>,
     /// The `GitRepository`s that were made for the `ClusterStack`, including that of an earlier source.
-    pub(super) made: Vec<Arc<GitRepository>>,
+    pub(super) made: Vec<Arc<FluxObject>>,
     /// The keys of the `GitRepository`s that any `ClusterStack` follows.
     pub(super) followed: BTreeSet<Key>,
 }
@@ -56,7 +57,7 @@ pub(super) struct Catalog {
 #[derive(Default)]
 pub(super) struct Receipt {
     /// The object, if it exists.
-    pub(super) repository: Option<Arc<GitRepository>>,
+    pub(super) repository: Option<Arc<FluxObject>>,
     /// Digest of its spec as the last write returned it, or as Flux applied it.
     pub(super) expected: Option<SpecDigest>,
     /// The refusal to write it, to retry the reconcile.
@@ -87,7 +88,7 @@ impl Source {
 
 impl Receipt {
     /// Returns the receipt of a reconcile that writes nothing.
-    pub(super) fn unchanged(source: Option<&Source>, repository: Option<Arc<GitRepository>>) -> Self {
+    pub(super) fn unchanged(source: Option<&Source>, repository: Option<Arc<FluxObject>>) -> Self {
         Self { repository, expected: source.and_then(|source| source.expected.clone()), refusal: None }
     }
 }
@@ -116,8 +117,8 @@ pub(super) async fn gather(
 }
 
 /// Returns the `GitRepository` that a `ClusterStack` follows, if it exists.
-pub(super) fn repository(context: &Context, stack: &ClusterStack) -> Option<Arc<GitRepository>> {
-    context.caches.git_repositories.get(&context.source_key(stack)?)
+pub(super) fn repository(context: &Context, stack: &ClusterStack) -> Option<Arc<FluxObject>> {
+    context.caches.flux.get(FluxKind::GitRepository, &context.source_key(stack)?)
 }
 
 /// Reads the stack repository, or the last known catalog if that fails.
@@ -125,13 +126,13 @@ async fn read_catalog(context: &Context, stack: &ClusterStack, planned: &Stack) 
     let Some(found) = repository(context, stack) else { return Catalog::default() };
     let (path, line) = (planned.source.path.clone(), planned.line.clone());
     let key = CatalogKey { repository: repository_key(planned), path, line };
-    let Some(artifact) = &found.status.artifact else { return Catalog::default() };
+    let Some(artifact) = found.status.artifact() else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
         Ok(artifact) => context.release_cache.catalog(&key, &artifact).await,
         Err(error) => Err(error.into()),
     };
     // The spec may have changed meanwhile, and the artifact may be that of another repository.
-    let is_same = |now: Arc<GitRepository>| now.metadata.generation == found.metadata.generation;
+    let is_same = |now: Arc<FluxObject>| now.metadata.generation == found.metadata.generation;
     match read {
         Ok(read) => {
             let is_observed = found.is_observed() && repository(context, stack).is_some_and(is_same);
@@ -183,7 +184,7 @@ async fn apply(
     let Some(planned) = source.plan.objects().next() else { return Ok(source.expected.clone()) };
     let owners = [ownership::controller(stack)];
     let desired = Desired { planned, expected: source.expected.as_ref(), owners: &owners, shared: false };
-    let delivery = deliver(context, &context.caches.git_repositories, desired).await?;
+    let delivery = deliver(context, FluxKind::GitRepository, desired).await?;
     Ok(delivery.expected)
 }
 
@@ -191,37 +192,38 @@ async fn apply(
 async fn forward_request(context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
     let Some(repository) = context.source_key(stack) else { return Ok(()) };
     let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(context, &context.caches.git_repositories, &repository, stack, handled).await
+    request::forward(context, (FluxKind::GitRepository, &repository), stack, handled).await
 }
 
 /// Deletes the `GitRepository`s of earlier sources, each after the API server confirms that the source is another one.
-/// Returns the refusal of a deletion, to retry the reconcile.
+/// Returns the first failure, of which the status reports a refusal: no budget counts these deletions.
 pub(super) async fn prune(
     context: &Context,
     facts: &Facts,
     decision: &StackDecision,
-) -> Result<Option<ReconcileError>, ReconcileError> {
-    let stack = &*facts.stack;
+) -> Option<ReconcileError> {
+    let mut failure = None;
     let made = facts.source.iter().flat_map(|source| &source.made);
     for left in made.filter(|made| decision.left_over.contains(&Key::of(&***made))) {
-        let live: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
-        if !is_source_confirmed(stack, live.as_ref()) {
-            continue;
-        }
-        let key = Key::of(&**left);
-        match ownership::delete(context, &context.caches.git_repositories, &**left).await {
-            Ok(_) => info!(repository = %key, "deleted: the ClusterStack has another source"),
-            Err(error) => {
-                let error = ReconcileError::from(error);
-                if !error.is_reported() {
-                    return Err(error);
-                }
-                events::not_deleted(context, stack, &key, &error).await;
-                return Ok(Some(error));
-            }
+        if let Err(error) = delete_left_over(context, &facts.stack, left).await {
+            failure = failure.or_else(|| Some(error.into()));
         }
     }
-    Ok(None)
+    failure
+}
+
+/// Deletes the `GitRepository` of an earlier source, unless the API server does not confirm that it is one.
+async fn delete_left_over(
+    context: &Context,
+    stack: &ClusterStack,
+    repository: &FluxObject,
+) -> Result<(), RequestError> {
+    let live: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
+    if is_source_confirmed(stack, live.as_ref()) {
+        ownership::delete(context, repository).await?;
+        info!(repository = %Key::of(repository), "deleted: the ClusterStack has another source");
+    }
+    Ok(())
 }
 
 /// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies, and
@@ -240,13 +242,16 @@ pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result
 }
 
 /// Returns the `GitRepository`s that were made for a `ClusterStack`, including that of an earlier source.
-pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<GitRepository>> {
-    let uid = stack.metadata.uid.as_ref();
-    let found = context.caches.git_repositories.by_index(&index::owned_by("ClusterStack", &Key::of(stack)));
-    let is_its = |found: &Arc<GitRepository>| {
-        found.object.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == uid)
-    };
-    found.into_iter().filter(is_its).collect()
+pub(super) fn made(context: &Context, stack: &ClusterStack) -> Vec<Arc<FluxObject>> {
+    let owned = index::owned_by("ClusterStack", &Key::of(stack));
+    let found = context.caches.flux.of(FluxKind::GitRepository).by_index(&owned);
+    found.into_iter().filter(|found| is_made_by(found, stack)).collect()
+}
+
+/// Returns whether a `GitRepository` belongs to this `ClusterStack`.
+pub(super) fn is_made_by(repository: &FluxObject, stack: &ClusterStack) -> bool {
+    let owners = repository.object.owner_references.iter().flatten();
+    owners.into_iter().any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
 }
 
 /// Returns the key of the `GitRepository` that a `ClusterStack` follows.

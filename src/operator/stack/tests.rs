@@ -8,10 +8,10 @@ use super::super::release_cache::ReleaseCacheError;
 use super::source::Catalog;
 use super::*;
 use crate::api::{ClusterStackRelease, Reason};
-use crate::foreign::flux::observed::GitRepository;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::stack::Stack;
-use crate::names::NameError;
-use crate::plan::{self, PlanError};
+use crate::plan;
+use crate::runtime::metrics::Verb;
 use crate::subscription::{ReleaseDecision, ReleaseProblem, Role};
 
 const NOW: &str = "2026-11-23T02:00:00Z";
@@ -48,12 +48,17 @@ fn retiring() -> ClusterStackRelease {
 }
 
 /// Returns the `GitRepository` as planned. Flux has observed generation 1.
-fn repository(source: &Source, metadata: &Value) -> Arc<GitRepository> {
+fn repository(source: &Source, metadata: &Value) -> Arc<FluxObject> {
+    repository_with(source, metadata, &json!({"observedGeneration": 1}))
+}
+
+/// Returns the same with this status.
+fn repository_with(source: &Source, metadata: &Value, status: &Value) -> Arc<FluxObject> {
     let mut object = source.plan.objects().next().unwrap().value.clone();
     let owner = json!([{"apiVersion": "x", "kind": "ClusterStack", "name": "demo", "uid": "demo"}]);
     object["metadata"]["ownerReferences"] = owner;
     object["metadata"]["generation"] = json!(1);
-    object["status"] = json!({"observedGeneration": 1});
+    object["status"] = status.clone();
     let fields = metadata.as_object().cloned().unwrap_or_default();
     object["metadata"].as_object_mut().unwrap().extend(fields);
     Arc::new(serde_json::from_value(object).unwrap())
@@ -86,15 +91,15 @@ fn facts() -> Facts {
 }
 
 /// Returns the receipts of writes after which the `GitRepository` is this.
-fn receipts(facts: &Facts, repository: Option<Arc<GitRepository>>) -> Receipts {
+fn receipts(facts: &Facts, repository: Option<Arc<FluxObject>>) -> Receipts {
     let expected = repository.as_ref().map(|repository| repository.spec_digest.clone());
     let source = Receipt { repository, expected, refusal: None };
-    Receipts { stack: facts.stack.clone(), source, releases: PinReceipts::default(), commits: None }
+    let (stack, releases) = (facts.stack.clone(), PinReceipts::default());
+    Receipts { stack, source, left_over: None, releases, commits: None }
 }
 
 fn refusal() -> ReconcileError {
-    let error: NameError = "".parse::<crate::names::Namespace>().unwrap_err();
-    PlanError::from(error).into()
+    RequestError::answered(Verb::Delete, 403, "forbidden").into()
 }
 
 fn condition<'a>(outcome: &'a Outcome, kind: &str) -> (&'a str, &'a str) {
@@ -115,6 +120,31 @@ fn refused_source_spends_no_budget() {
     let outcome = roll_up(&facts, &decision, &receipts);
     assert_eq!(outcome.status.pruned, None);
     assert_eq!(condition(&outcome, "SourceReady"), ("Unknown", "DeliveryFailed"));
+}
+
+#[test]
+fn refused_deletion_of_earlier_source_is_reported_alone() {
+    let facts = facts();
+    let decision = decide(&facts);
+    for (ready, is_refused, expected) in [
+        ("True", false, ("True", "Fetched")),
+        ("True", true, ("Unknown", "DeliveryFailed")),
+        // A followed source that does not work is worse.
+        ("False", true, ("False", "GitOperationFailed")),
+    ] {
+        let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
+        let status = json!({
+            "observedGeneration": 1,
+            "artifact": {"revision": "main@sha1:c0ffee", "url": "http://source/a.tar.gz"},
+            "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "m"}],
+        });
+        let found = repository_with(facts.source.as_ref().unwrap(), &json!({}), &status);
+        let mut receipts = receipts(&facts, Some(found));
+        receipts.left_over = is_refused.then(refusal);
+        let outcome = roll_up(&facts, &decision, &receipts);
+        assert_eq!(condition(&outcome, "SourceReady"), expected);
+        assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1), "releases are deleted");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::foreign::flux::observed::HelmRelease;
+use crate::foreign::flux::observed::FluxObject;
 use crate::plan::{ObjectId, Step};
 
 fn planned() -> PlannedObject {
@@ -11,21 +11,22 @@ fn planned() -> PlannedObject {
         namespace: "n".into(),
         name: "o".into(),
     };
-    let value = json!({"metadata": {"annotations": {PLAN_DIGEST: "sha256:1"}}});
+    let value = json!({"metadata": {"annotations": {PLAN_DIGEST: "sha256:1"}, "labels": {"addon": "cni"}}});
     PlannedObject { step: Step::Addons, id, value }
 }
 
-fn found(metadata: &Value) -> HelmRelease {
-    serde_json::from_value(json!({"metadata": metadata, "spec": {"values": {"a": 1}}})).unwrap()
+fn found(metadata: &Value) -> FluxObject {
+    serde_json::from_value(json!({"kind": "HelmRelease", "metadata": metadata, "spec": {"values": {"a": 1}}}))
+        .unwrap()
 }
 
 fn as_planned() -> Value {
     let owner = |kind, uid| json!({"apiVersion": "v1", "kind": kind, "name": "x", "uid": uid});
-    json!({"annotations": {PLAN_DIGEST: "sha256:1"},
+    json!({"annotations": {PLAN_DIGEST: "sha256:1"}, "labels": {"addon": "cni"},
         "ownerReferences": [owner("ClusterAddon", "u"), owner("Namespace", "n")]})
 }
 
-fn with(field: &str, value: Value) -> HelmRelease {
+fn with(field: &str, value: Value) -> FluxObject {
     let mut metadata = as_planned();
     metadata[field] = value;
     found(&metadata)
@@ -41,6 +42,9 @@ fn nothing_is_done_only_if_all_is_known_to_be_as_planned() {
     let bare = with("annotations", json!({}));
     let going = with("deletionTimestamp", json!("2026-11-21T10:00:00Z"));
     let orphan = with("ownerReferences", json!([]));
+    let relabelled = with("labels", json!({"addon": "zzz"}));
+    let unlabelled = with("labels", json!(null));
+    let more_labels = with("labels", json!({"addon": "cni", "team": "network"}));
     let table = [
         ("as planned", Some(&object), ours, Action::Nothing),
         ("no Namespace known", Some(&object), written(Some(&expected), Some("u"), None), Action::Nothing),
@@ -60,6 +64,10 @@ fn nothing_is_done_only_if_all_is_known_to_be_as_planned() {
             Action::Nothing,
         ),
         ("another spec", Some(&object), written(Some(&other), Some("u"), Some("n")), Action::Repair),
+        ("another label", Some(&relabelled), ours, Action::Repair),
+        ("no labels", Some(&unlabelled), ours, Action::Repair),
+        ("a label of another client", Some(&more_labels), ours, Action::Nothing),
+        ("by the plan alone, another label", Some(&relabelled), Baseline::Plan, Action::Nothing),
         ("another spec and owner", Some(&object), written(Some(&other), Some("v"), None), Action::Apply),
         ("an earlier plan", Some(&old), ours, Action::Apply),
         ("no plan", Some(&bare), ours, Action::Apply),
@@ -102,11 +110,23 @@ fn cluster_stays_in_the_repository_that_has_its_files() {
 }
 
 #[test]
-fn namespace_is_written_until_the_status_has_its_digest() {
-    let written = SpecDigest::kept("sha256:1");
-    assert_eq!(namespace_action(&planned(), Some(&written)), Action::Nothing);
-    assert_eq!(namespace_action(&planned(), Some(&SpecDigest::kept("sha256:0"))), Action::Apply);
-    assert_eq!(namespace_action(&planned(), None), Action::Apply);
+fn namespace_absent_or_without_a_digest_is_written() {
+    let (written, earlier) = (SpecDigest::kept("sha256:1"), SpecDigest::kept("sha256:0"));
+    let (as_planned, another, none) = (Some(&written), Some(&earlier), None);
+    for (found, digest, expected) in [
+        (NamespaceState::Present, as_planned, Action::Nothing),
+        (NamespaceState::Present, another, Action::Apply),
+        (NamespaceState::Present, none, Action::Apply),
+        (NamespaceState::Unknown, as_planned, Action::Nothing),
+        (NamespaceState::Unknown, another, Action::Apply),
+        (NamespaceState::Unknown, none, Action::Apply),
+        (NamespaceState::Absent, as_planned, Action::Apply),
+        (NamespaceState::Absent, none, Action::Apply),
+        (NamespaceState::Terminating, as_planned, Action::Wait),
+        (NamespaceState::Terminating, none, Action::Wait),
+    ] {
+        assert_eq!(namespace_action(&planned(), found, digest), expected, "{found:?} {digest:?}");
+    }
 }
 
 #[test]
@@ -154,4 +174,54 @@ fn written_object_omits_status_defaults_and_foreign_metadata() {
         "spec": {"interval": "1m", "list": [{"name": "x"}], "empty": {}, "values": {"x": 1}},
     });
     assert_eq!(written(&object), expected);
+}
+
+#[test]
+fn edited_source_is_not_as_flux_applied_it() {
+    let id = |kind: &str| ObjectId {
+        api_version: String::new(),
+        kind: kind.into(),
+        namespace: "n".into(),
+        name: "o".into(),
+    };
+    let of = |kind: &str, spec: Value| json!({"kind": kind, "metadata": {"annotations": {PLAN_DIGEST: "sha256:1"}}, "spec": spec});
+    let pinned = |commit: &str| json!({"url": "u", "ref": {"commit": commit}, "timeout": "60s"});
+    let chart = |path: &str, source: &str| json!({"chart": path, "sourceRef": {"name": source}});
+    let table = [
+        ("GitRepository", pinned("1"), pinned("1"), true),
+        ("GitRepository", pinned("1"), pinned("2"), false),
+        ("GitRepository", pinned("1"), json!({"url": "v", "ref": {"commit": "1"}}), false),
+        ("HelmChart", chart("p", "s"), chart("p", "s"), true),
+        ("HelmChart", chart("p", "s"), chart("q", "s"), false),
+        ("HelmChart", chart("p", "s"), chart("p", "t"), false),
+        // Users may change them with their own Kustomize root; they decide no content.
+        ("Kustomization", json!({"path": "p"}), json!({"path": "q"}), true),
+    ];
+    for (kind, spec, live, expected) in table {
+        let planned = PlannedObject { step: Step::Sources, id: id(kind), value: of(kind, spec) };
+        let found: FluxObject = serde_json::from_value(of(kind, live.clone())).unwrap();
+        assert_eq!(applied(&found, &planned).is_some(), expected, "{kind} {live}");
+    }
+}
+
+#[test]
+fn shared_source_counts_as_written_with_its_content() {
+    let spec = json!({
+        "url": "https://git.example.org/stacks.git", "ref": {"commit": "1"}, "sparseCheckout": ["releases/v1"],
+        "interval": "1h",
+    });
+    let digest = SpecDigest::kept("1");
+    let id = ObjectId { kind: "GitRepository".to_owned(), ..planned().id };
+    let planned = PlannedObject { step: Step::Sources, id, value: json!({"spec": spec}) };
+    for (pointer, value, counts) in [
+        ("/interval", "1s", true),
+        ("/ref/commit", "2", false),
+        ("/url", "https://other.example.org/", false),
+        ("/sparseCheckout/0", "elsewhere", false),
+    ] {
+        let mut live = spec.clone();
+        *live.pointer_mut(pointer).unwrap() = json!(value);
+        let found = digest_of_shared(&References::of(&live), &digest, &planned);
+        assert_eq!(found, counts.then_some(&digest), "{pointer}");
+    }
 }

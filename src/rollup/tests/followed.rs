@@ -5,7 +5,6 @@ use std::fmt;
 use super::*;
 use crate::api::cluster_stack::FollowedSource;
 use crate::error::{Class, Classify};
-use crate::foreign::flux::observed::GitRepository;
 use crate::names::Key;
 
 const READY: &str = "Ready=True Succeeded: stored artifact";
@@ -14,10 +13,10 @@ fn key() -> Key {
     Key::new("stacks", "demo")
 }
 
-fn fetched(commit: &str) -> GitRepository {
+fn fetched(commit: &str) -> FluxObject {
     let artifact = json!({"revision": format!("main@sha1:{commit}"), "url": "http://source/a.tar.gz"});
     let object = object(json!({"observedGeneration": 2, "artifact": artifact}), &[READY]);
-    serde_json::from_value(object).unwrap()
+    read(FluxKind::GitRepository, &object)
 }
 
 fn old(repository: &str) -> FollowedSource {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::api::conditions::Reason;
 use crate::error::Class::{Terminal, Transient};
-use crate::rollup;
 
 /// The status of an applied release, into which a test puts one problem.
 fn done() -> Value {
@@ -216,7 +215,7 @@ fn a_chart_version_that_is_not_known_is_never_applied() {
     let judged = |status: Value| {
         let object = object(status, &[READY]);
         let expected = Expected { version: None, ..expected(&object, CHART) };
-        rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon())
+        judge(&read(FluxKind::HelmRelease, &object), &expected, &soon())
     };
     assert_eq!(judged(but("history", json!([]))), progressing("no Helm release is deployed"));
     let sentence = format!(
@@ -230,9 +229,7 @@ fn a_chart_version_that_is_not_known_is_never_applied() {
 fn what_comes_before_the_status() {
     let mut object = object(done(), &[READY]);
     let expected = expected(&object, CHART);
-    let verdict = |object: &Value| {
-        rollup::helm_release(&serde_json::from_value(object.clone()).unwrap(), &expected, &soon())
-    };
+    let verdict = |object: &Value| judge(&read(FluxKind::HelmRelease, object), &expected, &soon());
 
     object["spec"]["values"] = json!({"evil": true});
     assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
@@ -294,7 +291,7 @@ fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
     let mut resumed = object(done(), &[READY]);
     let expected = expected(&resumed, CHART);
     resumed["spec"]["suspend"] = json!(false);
-    let verdict = rollup::helm_release(&serde_json::from_value(resumed).unwrap(), &expected, &soon());
+    let verdict = judge(&read(FluxKind::HelmRelease, &resumed), &expected, &soon());
     assert_eq!(verdict, Verdict::Applied);
 }
 
@@ -310,7 +307,7 @@ fn an_installation_that_flux_gave_up_on_is_tried_again() {
     );
     let reported = Verdict::Retrying { attempt: 2, message: "no image".into() };
     assert_eq!(judge_helm_release(&release, &soon()), reported);
-    let due = |release: &serde_json::Value| retry_at(&serde_json::from_value(release.clone()).unwrap());
+    let due = |release: &Value| retry_at(&read(FluxKind::HelmRelease, release));
     assert_eq!(due(&release), Some(time("2026-11-20T10:01:01Z")), "a minute after it gave up");
     for (change, why) in [
         (json!({"spec": {"suspend": true}}), "suspended"),

@@ -115,9 +115,7 @@ fn rows() {
 fn what_comes_before_the_status() {
     let mut object = object(after("ReconciliationSucceeded"), &[READY]);
     let expected = expected(&object, COMMIT);
-    let verdict = |object: &Value| {
-        crate::rollup::kustomization(&serde_json::from_value(object.clone()).unwrap(), &expected, &soon())
-    };
+    let verdict = |object: &Value| judge(&read(FluxKind::Kustomization, object), &expected, &soon());
     object["spec"]["path"] = json!("elsewhere");
     assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
     object["spec"]["suspend"] = json!(true);

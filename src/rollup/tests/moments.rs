@@ -3,7 +3,6 @@
 use super::*;
 use crate::api::cluster_addon::AddonState;
 use crate::error::Class::{Terminal, Transient};
-use crate::rollup;
 
 const RUNNING: [&str; 2] = ["Ready=Unknown Progressing", "Reconciling=True Progressing: Running 'install'"];
 const FAILED: [&str; 2] = ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck"];
@@ -182,10 +181,10 @@ fn odd_times_do_not_overflow() {
     let object = installing();
     for since in [Timestamp::MIN, Timestamp::MAX] {
         let expected = Expected { since, ..expected(&object, CHART) };
-        let release = serde_json::from_value(object.clone()).unwrap();
+        let release = read(FluxKind::HelmRelease, &object);
         for now in [Timestamp::MIN, Timestamp::MAX] {
             let moment = Moment { deadline: jiff::SignedDuration::MAX, ..Moment::at(now) };
-            let verdict = rollup::helm_release(&release, &expected, &moment);
+            let verdict = judge(&release, &expected, &moment);
             assert!(!verdict.is_settled() && verdict.awaits_applier(), "{verdict:?}");
         }
     }

@@ -124,17 +124,7 @@ fn judge(record: &Value) -> Verdict {
     let written = record.get("written").unwrap_or(&object["spec"]).clone();
     let version = record["version"].as_str().map(str::to_owned);
     let expected = Expected { spec_digest: SpecDigest::of(written), version, since: written_at() };
-    match object["kind"].as_str().unwrap() {
-        "HelmRelease" => rollup::helm_release(&serde_json::from_value(object).unwrap(), &expected, &soon()),
-        "Kustomization" => {
-            rollup::kustomization(&serde_json::from_value(object).unwrap(), &expected, &soon())
-        }
-        "GitRepository" => {
-            rollup::git_repository(&serde_json::from_value(object).unwrap(), &expected, &soon())
-        }
-        "HelmChart" => rollup::helm_chart(&serde_json::from_value(object).unwrap(), &expected, &soon()),
-        kind => panic!("there is no table for {kind}"),
-    }
+    rollup::judge(&serde_json::from_value(object).unwrap(), &expected, &soon())
 }
 
 /// A verdict with all its fields, the message last.

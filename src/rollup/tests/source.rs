@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::error::Class::{Terminal, Transient};
-use crate::rollup;
 
 const READY: &str = "Ready=True Succeeded: stored artifact";
 const GONE: &str = "Ready=False GitOperationFailed: no such commit";
@@ -52,8 +51,8 @@ fn git_repository_rows() {
     for (case, status, said, verdict) in rows {
         let object = object(status, said);
         let expected = expected(&object, COMMIT);
-        let source = serde_json::from_value(object).unwrap();
-        assert_eq!(rollup::git_repository(&source, &expected, &soon()), verdict, "{case}");
+        let source = read(FluxKind::GitRepository, &object);
+        assert_eq!(judge(&source, &expected, &soon()), verdict, "{case}");
     }
 }
 
@@ -73,7 +72,7 @@ fn helm_chart_rows() {
     for (case, status, verdict) in rows {
         let object = object(status, &[READY]);
         let expected = expected(&object, COMMIT);
-        let chart = serde_json::from_value(object).unwrap();
-        assert_eq!(rollup::helm_chart(&chart, &expected, &soon()), verdict, "{case}");
+        let chart = read(FluxKind::HelmChart, &object);
+        assert_eq!(judge(&chart, &expected, &soon()), verdict, "{case}");
     }
 }

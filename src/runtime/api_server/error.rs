@@ -145,13 +145,21 @@ impl Classify for RequestError {
 }
 
 #[cfg(test)]
+impl RequestError {
+    /// A request that the API server answered with this code and message.
+    pub(crate) fn answered(verb: Verb, code: u16, message: &str) -> Self {
+        let failure = kube::Error::Api(Status::failure(message, "No").with_code(code).boxed());
+        Self { verb, object: String::new(), failure: failure.into() }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     /// Whether an answer with this code and message to a request of this verb is a refusal.
     fn is_refusal_that_says(verb: Verb, code: u16, message: &str) -> bool {
-        let failure = kube::Error::Api(Status::failure(message, "No").with_code(code).boxed()).into();
-        RequestError { verb, object: String::new(), failure }.is_refusal()
+        RequestError::answered(verb, code, message).is_refusal()
     }
 
     fn is_refusal(verb: Verb, code: u16) -> bool {
@@ -169,6 +177,6 @@ mod tests {
         assert!(is_refusal(Verb::Patch, 403));
         assert!(is_refusal(Verb::Patch, 422), "an admission policy without a reason");
         assert!(!is_refusal(Verb::Patch, 404), "the object is gone");
-        assert!(!is_refusal_that_says(Verb::Patch, 422, TEST_FAILED), "somebody wrote in between");
+        assert!(!is_refusal_that_says(Verb::Patch, 422, TEST_FAILED), "another client wrote in between");
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::api::labels;
 use crate::foreign::capi::{field, text};
+use crate::foreign::flux::FluxKind;
 use crate::plan::Held;
 
 /// Kind, namespace and name.
@@ -13,7 +14,7 @@ pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);
 
 /// Whether an object applies something that its removal undoes; other objects only serve such objects.
 pub(super) fn applies(object: &Value) -> bool {
-    matches!(text(object, &["kind"]), "HelmRelease" | "Kustomization")
+    FluxKind::of(text(object, &["kind"])).is_some_and(|kind| !kind.is_source())
 }
 
 /// Whether an addon's object is held.

@@ -35,6 +35,7 @@ struct Row {
     stack: ClusterStack,
     live: Option<ClusterStack>,
     releases: &'static str,
+    kept_by_others: &'static str,
     clusters: usize,
     last_used: Option<&'static str>,
     not_orphaned: bool,
@@ -43,7 +44,8 @@ struct Row {
 impl Default for Row {
     fn default() -> Self {
         let (stack, live) = (deleted(), Some(deleted()));
-        Self { stack, live, releases: "", clusters: 0, last_used: None, not_orphaned: false }
+        let (releases, kept_by_others) = ("", "");
+        Self { stack, live, releases, kept_by_others, clusters: 0, last_used: None, not_orphaned: false }
     }
 }
 
@@ -54,6 +56,7 @@ fn decided(row: Row) -> String {
         stack: &row.stack,
         live: row.live,
         releases: releases(row.releases),
+        kept_by_others: releases(row.kept_by_others),
         clusters: row.clusters,
         last_used: row.last_used.map(release),
         not_orphaned: cluster.into_iter().collect(),
@@ -63,7 +66,10 @@ fn decided(row: Row) -> String {
         Deletion::Unconfirmed => "unconfirmed".to_owned(),
         Deletion::Keep(hold) => format!("keep: {}: {}", hold.reason, hold.message),
         Deletion::OrphanClusters(clusters) => format!("orphan {} clusters", clusters.len()),
-        Deletion::DeleteReleases { orphan, message } => format!("releases, orphan {orphan}: {message}"),
+        Deletion::DeleteReleases { orphan, left, message } => {
+            let left: Vec<String> = left.iter().map(|name| name.version().to_string()).collect();
+            format!("releases but [{}], orphan {orphan}: {message}", left.join(" "))
+        }
         Deletion::DeleteSource { orphan } => format!("source, orphan {orphan}"),
     }
 }
@@ -83,7 +89,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
         (Row { live: Some(existing()), ..row() }, "unconfirmed"),
         (
             Row { releases: "v1 v2 v3 v4", ..row() },
-            "releases, orphan false: being deleted: its releases are deleted first: docker-demo-1-34-v1, \
+            "releases but [], orphan false: being deleted: its releases are deleted first: docker-demo-1-34-v1, \
              docker-demo-1-34-v2, docker-demo-1-34-v3",
         ),
         // Clusters that use it precede all other reasons.
@@ -112,7 +118,21 @@ fn deleted_stack_goes_after_clusters_and_releases() {
         ),
         (
             Row { stack: orphaned(), releases: "v1", clusters: 1, ..row() },
-            "releases, orphan true: being deleted: its releases are deleted first: docker-demo-1-34-v1",
+            "releases but [], orphan true: being deleted: its releases are deleted first: docker-demo-1-34-v1",
+        ),
+        // Another ClusterStack keeps its releases.
+        (
+            Row { stack: orphaned(), releases: "v1 v2", kept_by_others: "v1", ..row() },
+            "releases but [v1], orphan true: being deleted: its releases are deleted first: docker-demo-1-34-v2",
+        ),
+        (
+            Row { releases: "v1", kept_by_others: "v1", ..row() },
+            "releases but [v1], orphan false: being deleted: its releases are left to their other owners first: \
+             docker-demo-1-34-v1",
+        ),
+        (
+            Row { releases: "v1", kept_by_others: "v1", clusters: 1, ..row() },
+            "keep: InUse: deleted, but 1 Cluster uses its releases: kept until no Cluster does",
         ),
     ] {
         assert_eq!(decided(row), expected);
@@ -121,7 +141,10 @@ fn deleted_stack_goes_after_clusters_and_releases() {
 
 #[test]
 fn status_says_what_the_deletion_waits_for() {
-    let releases = || Deletion::DeleteReleases { orphan: false, message: "its releases first".to_owned() };
+    let releases = || {
+        let message = "its releases first".to_owned();
+        Deletion::DeleteReleases { orphan: false, left: BTreeSet::new(), message }
+    };
     let source = || Deletion::DeleteSource { orphan: false };
     let in_git = "being deleted: its GitRepository is removed from the repository of delivery.git first";
     for (deletion, is_removed, expected) in [

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::api::{ClusterStackRelease, labels};
-use crate::foreign::flux::observed::{Entry, GitRepository, HelmChart, HelmRelease, Kustomization};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{Entry, FluxObject};
 use crate::inputs::line::Line;
 use crate::names::Key;
 
 const V1: &str = "docker-demo-1-34-v1";
 const V2: &str = "docker-demo-1-34-v2";
 
-fn object<T: DeserializeOwned>(kind: &str, name: &str, release: &str, spec: &Value) -> Arc<T> {
+fn object(kind: &str, name: &str, release: &str, spec: &Value) -> Arc<FluxObject> {
     let object = json!({
         "apiVersion": "x/v1", "kind": kind,
         "metadata": {
@@ -26,7 +26,7 @@ fn object<T: DeserializeOwned>(kind: &str, name: &str, release: &str, spec: &Val
     Arc::new(serde_json::from_value(object).unwrap())
 }
 
-fn owned_by(object: &Arc<GitRepository>, uid: &str) -> Arc<GitRepository> {
+fn owned_by(object: &Arc<FluxObject>, uid: &str) -> Arc<FluxObject> {
     let mut object = (**object).clone();
     let owner = json!([{"apiVersion": "x", "kind": "ClusterStackRelease", "name": uid, "uid": uid}]);
     object.object.owner_references = serde_json::from_value(owner).unwrap();
@@ -52,16 +52,9 @@ fn made(name: &str, objects: &[&str]) -> ClusterStackRelease {
 }
 
 fn in_short(found: &Inventory) -> String {
-    let kinds = [
-        ("HelmRelease", &found.helm_releases),
-        ("Kustomization", &found.kustomizations),
-        ("HelmChart", &found.helm_charts),
-        ("GitRepository", &found.git_repositories),
-        ("Namespace", &found.namespaces),
-    ];
-    let named =
-        kinds.iter().flat_map(|(kind, keys)| keys.iter().map(move |key| format!("{kind} {}", key.name)));
-    named.collect::<Vec<_>>().join(", ")
+    let flux = found.flux.iter().map(|(kind, key)| format!("{kind} {}", key.name));
+    let namespaces = found.namespaces.iter().map(|key| format!("Namespace {}", key.name));
+    flux.chain(namespaces).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -70,36 +63,33 @@ fn inventory_has_recorded_and_owned_objects() {
         V1,
         &["HelmRelease class", "Kustomization images", "HelmChart a", "GitRepository s", "Namespace n"],
     );
-    let key = |name: &str| [Key::new("stacks", name)].into();
-    let owned = Inventory { helm_charts: key("b"), git_repositories: key("s"), ..Inventory::default() };
+    let owned = [(FluxKind::HelmChart, "b"), (FluxKind::GitRepository, "s")];
+    let owned = owned.map(|(kind, name)| (kind, Key::new("stacks", name))).into();
     let facts = InventoryFacts {
         release: &release,
         line: Line::of(&super::release("v1")),
         others: &[],
         owned,
-        helm_releases: &[],
-        kustomizations: &[],
-        helm_charts: &[],
-        git_repositories: &[],
+        objects: &[],
     };
     let expected =
-        "HelmRelease class, Kustomization images, HelmChart a, HelmChart b, GitRepository s, Namespace n";
+        "HelmRelease class, Kustomization images, GitRepository s, HelmChart a, HelmChart b, Namespace n";
     assert_eq!(in_short(&inventory(facts)), expected);
 }
 
 #[test]
 fn inventory_has_unused_sources_of_missing_releases() {
-    let chart = |name: &str, release: &str, source: &str| -> Arc<HelmChart> {
+    let chart = |name: &str, release: &str, source: &str| -> Arc<FluxObject> {
         let spec = json!({"chart": "x", "sourceRef": {"kind": "GitRepository", "name": source}});
         object("HelmChart", name, release, &spec)
     };
-    let repository = |name: &str, release: &str| -> Arc<GitRepository> {
+    let repository = |name: &str, release: &str| -> Arc<FluxObject> {
         object("GitRepository", name, release, &json!({"url": "https://x"}))
     };
-    let uses = |chart: &str| -> Arc<HelmRelease> {
+    let uses = |chart: &str| -> Arc<FluxObject> {
         object("HelmRelease", "user", V1, &json!({"chartRef": {"kind": "HelmChart", "name": chart}}))
     };
-    let applies = |source: &str| -> Arc<Kustomization> {
+    let applies = |source: &str| -> Arc<FluxObject> {
         let reference = json!({"kind": "GitRepository", "name": source, "namespace": "stacks"});
         object("Kustomization", "user", V1, &json!({"sourceRef": reference}))
     };
@@ -110,62 +100,24 @@ fn inventory_has_unused_sources_of_missing_releases() {
     };
     let v0 = "docker-demo-1-34-v0";
     let other_line = "docker-other-1-34-v1";
-    for (what, others, charts, repositories, users, appliers, expected) in [
-        (
-            "its own",
-            vec![],
-            vec![chart("c", V1, "s")],
-            vec![repository("s", V1)],
-            vec![],
-            vec![],
-            "HelmChart c, GitRepository s",
-        ),
-        (
-            "of a release that is gone",
-            vec![],
-            vec![],
-            vec![repository("s", v0)],
-            vec![],
-            vec![],
-            "GitRepository s",
-        ),
-        (
-            "of a release that exists",
-            vec![made(V2, &[])],
-            vec![],
-            vec![repository("s", V2)],
-            vec![],
-            vec![],
-            "",
-        ),
-        ("of another line", vec![], vec![], vec![repository("s", other_line)], vec![], vec![], ""),
-        ("owned", vec![], vec![], vec![owned_by(&repository("s", V1), "x")], vec![], vec![], ""),
-        ("not by stackflux", vec![], vec![], vec![foreign], vec![], vec![], ""),
+    for (what, others, objects, expected) in [
+        ("its own", vec![], vec![chart("c", V1, "s"), repository("s", V1)], "GitRepository s, HelmChart c"),
+        ("of a release that is gone", vec![], vec![repository("s", v0)], "GitRepository s"),
+        ("of a release that exists", vec![made(V2, &[])], vec![repository("s", V2)], ""),
+        ("of another line", vec![], vec![repository("s", other_line)], ""),
+        ("owned", vec![], vec![owned_by(&repository("s", V1), "x")], ""),
+        ("not by stackflux", vec![], vec![foreign], ""),
         (
             "chart in use, and its source",
             vec![],
-            vec![chart("c", V1, "s")],
-            vec![repository("s", V1)],
-            vec![uses("c")],
-            vec![],
+            vec![chart("c", V1, "s"), repository("s", V1), uses("c")],
             "",
         ),
-        (
-            "source of manifests in use",
-            vec![],
-            vec![],
-            vec![repository("s", V1)],
-            vec![],
-            vec![applies("s")],
-            "",
-        ),
+        ("source of manifests in use", vec![], vec![repository("s", V1), applies("s")], ""),
         (
             "source of a chart that stays",
             vec![made(V2, &[])],
-            vec![chart("c", V2, "s")],
-            vec![repository("s", V1)],
-            vec![],
-            vec![],
+            vec![chart("c", V2, "s"), repository("s", V1)],
             "",
         ),
     ] {
@@ -174,11 +126,8 @@ fn inventory_has_unused_sources_of_missing_releases() {
             release: &made(V1, &[]),
             line: Line::of(&super::release("v1")),
             others: &others,
-            owned: Inventory::default(),
-            helm_releases: &users,
-            kustomizations: &appliers,
-            helm_charts: &charts,
-            git_repositories: &repositories,
+            owned: BTreeSet::new(),
+            objects: &objects,
         };
         assert_eq!(in_short(&inventory(facts)), expected, "{what}");
     }
@@ -190,7 +139,7 @@ fn object_is_shared_with_releases_that_stay() {
         (made(V1, &["GitRepository s"]), made(V2, &["GitRepository s"]), made(V2, &["HelmChart s"]));
     let mut deleted = naming.clone();
     deleted.metadata.deletion_timestamp = serde_json::from_value(json!("2026-11-23T02:00:00Z")).unwrap();
-    let source: Arc<GitRepository> = object("GitRepository", "s", V1, &json!({"url": "https://x"}));
+    let source: Arc<FluxObject> = object("GitRepository", "s", V1, &json!({"url": "https://x"}));
     let owned = owned_by(&source, V2);
     for (what, others, object, expected) in [
         ("nothing else", vec![], &source, false),
@@ -201,7 +150,7 @@ fn object_is_shared_with_releases_that_stay() {
         ("another that is deleted", vec![&deleted], &owned, false),
         ("an owner that is gone", vec![&ours], &owned, false),
     ] {
-        assert_eq!(is_shared(&ours, others, &**object), expected, "{what}");
+        assert_eq!(is_shared(&ours, others, object), expected, "{what}");
     }
 }
 

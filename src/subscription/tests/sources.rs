@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::foreign::flux::observed::GitRepository;
+use crate::foreign::flux::observed::FluxObject;
 use crate::names::Key;
 
 #[test]
 fn source_is_left_over_once_no_stack_follows_it() {
-    let repository = |name: &str, deleted: Option<&str>| -> Arc<GitRepository> {
+    let repository = |name: &str, deleted: Option<&str>| -> Arc<FluxObject> {
         let metadata = json!({"name": name, "namespace": "stacks", "deletionTimestamp": deleted});
         let object = json!({"apiVersion": "x/v1", "kind": "GitRepository", "metadata": metadata, "spec": {}});
         Arc::new(serde_json::from_value(object).unwrap())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::retirement::retiring;
 use super::*;
 use crate::api::{ClusterStackRelease, labels};
-use crate::foreign::flux::observed::{GitRepository, SpecDigest};
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::inputs::content::CatalogEntry;
 use crate::inputs::stack::Stack;
 use crate::names::{Key, Revision};
@@ -45,7 +45,7 @@ fn deleted(stack: &mut ClusterStack) {
 }
 
 /// Returns the `GitRepository` that was written for a `ClusterStack`, with other metadata.
-fn written_for(stack: &ClusterStack, metadata: &Value) -> GitRepository {
+fn written_for(stack: &ClusterStack, metadata: &Value) -> FluxObject {
     let plan = plan::stack(&Stack::new(stack, None, std::iter::empty()).unwrap()).unwrap();
     let mut object = plan.objects().next().unwrap().value.clone();
     let owner = json!([{"apiVersion": "x", "kind": "ClusterStack", "name": "demo", "uid": "demo"}]);
@@ -58,7 +58,7 @@ fn written_for(stack: &ClusterStack, metadata: &Value) -> GitRepository {
 /// One row: a `ClusterStack` that offers v1 and owns v0, which retires.
 struct Row {
     stack: ClusterStack,
-    found: Option<GitRepository>,
+    found: Option<FluxObject>,
     /// Digest of the last write; by default that of the existing object.
     expected: Option<SpecDigest>,
     /// Whether Flux has fetched for the present spec of the existing object.
@@ -68,7 +68,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(stack: ClusterStack, found: GitRepository) -> Self {
+    fn new(stack: ClusterStack, found: FluxObject) -> Self {
         let expected = Some(found.spec_digest.clone());
         let old = retiring(LONG_AGO, "Retiring");
         Self { stack, found: Some(found), expected, is_observed: true, old }
@@ -96,6 +96,7 @@ impl Row {
             is_owned: object.is_some(),
             other_shard: None,
             left_pin: None,
+            shared_pin: None,
             clusters: 0,
         };
         let before = written_for(&self.stack, &json!({"name": "before"}));

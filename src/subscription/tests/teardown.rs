@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::{ClusterAddon, ClusterStackRelease, labels};
 use crate::foreign::capi::ClassReference;
+use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 
 /// Returns a deleted release with the operator's finalizer.
@@ -64,7 +65,8 @@ impl Default for Row {
 
 /// Formats a decision.
 fn decided(row: Row) -> String {
-    let made = Inventory { helm_releases: [Key::new("stacks", "class")].into(), ..Inventory::default() };
+    let class = (FluxKind::HelmRelease, Key::new("stacks", "class"));
+    let made = Inventory { flux: [class].into(), ..Inventory::default() };
     let facts = TeardownFacts {
         release: &row.release,
         owner: row.owner.as_ref(),

@@ -1,23 +1,24 @@
 //! A ClusterStack of the example, an operator of its own that watches nothing else, and clusters.
 
+mod alone;
 mod policy;
 mod releases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use stackflux_testbed::{
-    Cluster, ClusterApi, Infrastructure, Mark, NewCluster, Object, Operator, Options, OwnTestbed, Testbed,
-    Write,
+    Cluster, ClusterApi, Infrastructure, Mark, NewCluster, Object, Operator, Testbed, Write,
 };
 
 use crate::definitions::apply_definitions;
 use crate::git::git;
 use crate::support::scratch;
+
+pub(crate) use alone::Alone;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
@@ -40,50 +41,6 @@ pub(crate) const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
 pub(crate) const ADDONS: [&str; 4] = ["cni", "ccm", "monitoring", "policies"];
 /// A time long enough ago that an unused release is deleted.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
-
-/// A testbed of the test's own, for tests that stop components, start Flux with other flags, or need an API server
-/// without other operators or ClusterStacks. All other tests are on the shared one, without the cost of a start.
-pub(crate) struct Alone {
-    pub(crate) testbed: OwnTestbed,
-    _turn: Turn,
-}
-
-impl Alone {
-    /// Waits for its turn and starts the testbed with these workload clusters.
-    pub(crate) fn start(workloads: &'static [&'static str]) -> Self {
-        Self::start_with(&Options { workloads, ..Options::default() })
-    }
-
-    /// The same with more options.
-    pub(crate) fn start_with(options: &Options) -> Self {
-        let turn = Turn::take();
-        Self { testbed: Testbed::start_own(options).unwrap(), _turn: turn }
-    }
-}
-
-/// A permission to run a testbed beside the shared one. There are two, because of the machine's memory: each needs up to
-/// 3 GiB. With two tests at a time none waits; most of these scenarios sleep, so two at a time do not disturb each other.
-struct Turn;
-
-static TURNS: (Mutex<usize>, Condvar) = (Mutex::new(2), Condvar::new());
-
-impl Turn {
-    fn take() -> Self {
-        let (free, one_is_free) = &TURNS;
-        let free = free.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut free =
-            one_is_free.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
-        *free -= 1;
-        Self
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *TURNS.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        TURNS.1.notify_one();
-    }
-}
 
 /// The example in a namespace of its own.
 pub(crate) struct Scenario<'a> {

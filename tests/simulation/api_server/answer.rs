@@ -1,5 +1,7 @@
 //! The answers of the API server, in the words of `k8s.io/apimachinery/pkg/api/errors`.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Place;
@@ -11,7 +13,7 @@ pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) code: u16,
     /// An object, or a `Status`.
-    pub(crate) body: Value,
+    pub(crate) body: Arc<Value>,
 }
 
 /// The subject of an answer.
@@ -26,7 +28,7 @@ fn failure(code: u16, reason: &str, message: &str, details: &Value) -> Answer {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": reason, "details": details, "code": code,
     });
-    Answer { code, body }
+    Answer { code, body: body.into() }
 }
 
 /// A JSON patch does not fit the object.
@@ -50,6 +52,12 @@ impl<'a> Subject<'a> {
     pub(super) fn not_found(&self) -> Answer {
         let message = format!("{} {:?} not found", self.kind.resource(), self.name);
         failure(404, "NotFound", &message, &self.details(self.kind.plural))
+    }
+
+    /// The account has no permission.
+    pub(super) fn forbidden(&self) -> Answer {
+        let message = format!("{} {:?} is forbidden", self.kind.resource(), self.name);
+        failure(403, "Forbidden", &message, &self.details(self.kind.plural))
     }
 
     /// Another client wrote in between.
@@ -115,6 +123,6 @@ impl<'a> Subject<'a> {
         let body = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
         });
-        Answer { code: 200, body }
+        Answer { code: 200, body: body.into() }
     }
 }

@@ -4,12 +4,17 @@
 //! other lists are atomic, as in our and in Flux's definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-/// The path of a field in `managedFields`: `["f:spec", "f:interval"]`.
-type Field = Vec<String>;
+/// The path of a field in `managedFields`, `f:spec` and `f:interval`, with [`BELOW`] between its parts: the order of such
+/// paths is that of their parts.
+type Field = String;
+
+/// The character between the parts of a [`Field`], which no part has.
+const BELOW: char = '\0';
 
 /// A field manager of an object.
 #[derive(Clone, Debug)]
@@ -54,8 +59,8 @@ impl Fields {
             let mut tree = Value::Object(Map::new());
             for field in &*self.set {
                 let mut at = &mut tree;
-                for part in field {
-                    at = &mut at[part.as_str()];
+                for part in field.split(BELOW) {
+                    at = &mut at[part];
                     if at.is_null() {
                         *at = Value::Object(Map::new());
                     }
@@ -96,54 +101,70 @@ pub(super) fn fields(object: &Value) -> BTreeMap<Field, &Value> {
 fn fields_in(object: &Value, is_wanted: impl Fn(&str) -> bool) -> BTreeMap<Field, &Value> {
     let mut found = BTreeMap::new();
     for (name, value) in object.as_object().into_iter().flatten().filter(|(name, _)| is_wanted(name)) {
-        let field = vec![format!("f:{name}")];
+        let mut field = format!("f:{name}");
         match name.as_str() {
             "apiVersion" | "kind" => {}
             "metadata" => {
                 let own = value.as_object().into_iter().flatten();
                 for (name, value) in own.filter(|(name, _)| !SYSTEM.contains(&name.as_str())) {
-                    collect(value, vec![field[0].clone(), format!("f:{name}")], &mut found);
+                    below(&mut field, "f:", name, |field| collect(value, field, &mut found));
                 }
             }
-            _ => collect(value, field, &mut found),
+            _ => collect(value, &mut field, &mut found),
         }
     }
     found
 }
 
-fn collect<'a>(value: &'a Value, field: Field, found: &mut BTreeMap<Field, &'a Value>) {
-    let below = |part: String| field.iter().cloned().chain([part]).collect::<Field>();
+fn collect<'a>(value: &'a Value, field: &mut Field, found: &mut BTreeMap<Field, &'a Value>) {
     match value {
         Value::Object(object) if !object.is_empty() => {
-            if is_open(&field) {
+            if is_open(field) {
                 found.insert(field.clone(), &MEMBER);
             }
-            object.iter().for_each(|(name, value)| collect(value, below(format!("f:{name}")), found));
+            for (name, value) in object {
+                below(field, "f:", name, |field| collect(value, field, found));
+            }
         }
-        Value::Array(items) if is_set(&field) => {
-            found.extend(items.iter().map(|item| (below(format!("v:{item}")), item)));
+        Value::Array(items) if is_set(field) => {
+            for item in items {
+                below(field, "v:", &item.to_string(), |field| found.insert(field.clone(), item));
+            }
         }
-        Value::Array(items) if is_owners(&field) => {
-            found.extend(items.iter().map(|item| (below(owner_part(item)), item)));
+        Value::Array(items) if is_owners(field) => {
+            for item in items {
+                below(field, "", &owner_part(item), |field| found.insert(field.clone(), item));
+            }
         }
-        value => _ = found.insert(field, value),
+        value => _ = found.insert(field.clone(), value),
     }
+}
+
+/// Calls a function with a field below this one.
+fn below<T>(field: &mut Field, kind: &str, name: &str, call: impl FnOnce(&mut Field) -> T) {
+    let length = field.len();
+    if length > 0 {
+        field.push(BELOW);
+    }
+    field.extend([kind, name]);
+    call(field);
+    field.truncate(length);
 }
 
 /// The value of a mapping that is a field of its own beside its content.
 static MEMBER: Value = Value::Null;
 
 /// Whether no schema names the field: a mapping there is applied and removed as a whole.
-fn is_open(field: &[String]) -> bool {
-    field.len() > 2 && field.starts_with(&["f:spec".to_owned(), "f:values".to_owned()])
+fn is_open(field: &str) -> bool {
+    field.starts_with("f:spec\0f:values\0")
 }
 
-fn is_set(field: &[String]) -> bool {
-    field == ["f:metadata", "f:finalizers"]
+fn is_set(field: &str) -> bool {
+    field == "f:metadata\0f:finalizers"
 }
 
-fn is_owners(field: &[String]) -> bool {
-    field == ["f:metadata", "f:ownerReferences"]
+fn is_owners(field: &str) -> bool {
+    field == "f:metadata\0f:ownerReferences"
 }
 
 fn owner_part(owner: &Value) -> String {
@@ -165,7 +186,7 @@ pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &V
     }
     let old = object.clone();
     let before = fields(&old);
-    merge(object, applied, &mut Vec::new());
+    merge(object, applied, &mut Field::new());
     let changed = |field: &Field| new.get(field).is_some_and(|value| before.get(field) != Some(value));
     let left: BTreeSet<Field> = fields(object).into_keys().collect();
     for manager in managers.iter_mut().filter(|manager| !is_writer(manager)) {
@@ -175,8 +196,10 @@ pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &V
 }
 
 /// Whether a field, or one below it, is among these.
-fn has(fields: &BTreeMap<Field, &Value>, field: &Field) -> bool {
-    fields.range(field.clone()..).next().is_some_and(|(found, _)| found.starts_with(field))
+fn has(fields: &BTreeMap<Field, &Value>, field: &str) -> bool {
+    let next = fields.range::<str, _>((Bound::Included(field), Bound::Unbounded)).next();
+    let rest = next.and_then(|(found, _)| found.strip_prefix(field));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
 }
 
 /// Notes the changes of a write other than an apply.
@@ -227,10 +250,13 @@ fn note(managers: &mut Vec<Manager>, writer: &Writer<'_>, applies: bool, fields:
 }
 
 /// Removes a field from an object, and its parents that become empty.
-fn take_out(object: &mut Value, field: &[String]) {
-    let Some((first, rest)) = field.split_first() else { return };
+fn take_out(object: &mut Value, field: &str) {
+    if field.is_empty() {
+        return;
+    }
+    let (first, rest) = field.split_once(BELOW).unwrap_or((field, ""));
     if let Value::Array(items) = object {
-        items.retain(|item| owner_part(item) != *first && format!("v:{item}") != *first);
+        items.retain(|item| owner_part(item) != first && format!("v:{item}") != first);
         return;
     }
     let Value::Object(parent) = object else { return };
@@ -248,12 +274,11 @@ fn take_out(object: &mut Value, field: &[String]) {
 fn merge(object: &mut Value, applied: &Value, field: &mut Field) {
     match (&mut *object, applied) {
         (Value::Object(object), Value::Object(applied)) => {
-            let is_metadata = *field == ["f:metadata"];
+            let is_metadata = field == "f:metadata";
             let is_system = |name: &str| is_metadata && SYSTEM.contains(&name);
             for (name, value) in applied.iter().filter(|(name, _)| !is_system(name)) {
-                field.push(format!("f:{name}"));
-                merge(object.entry(name).or_insert(Value::Null), value, field);
-                field.pop();
+                let member = object.entry(name).or_insert(Value::Null);
+                below(field, "f:", name, |field| merge(member, value, field));
             }
         }
         (Value::Array(items), Value::Array(applied)) if is_set(field) => {

@@ -1,12 +1,14 @@
 //! The common part of all writes: resource versions, generations, finalizers, and the log that watches read.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Subject, patch_failed};
 use super::fields::{self, Manager, Writer};
 use super::kinds::{KINDS, NAMESPACE};
-use super::{ApiServer, Place, Stored, Target, Watched, shown};
+use super::{ApiServer, Place, Stored, Target, Watched};
 
 impl ApiServer {
     /// Applies an object with force.
@@ -15,7 +17,7 @@ impl ApiServer {
         let wanted = applied["metadata"]["resourceVersion"].as_str();
         let Some(found) = self.objects.get(place) else {
             self.check_namespace(place)?;
-            let mut new = Stored { object: self.created(place), managers: Vec::new() };
+            let mut new = Stored::new(self.created(place), Vec::new());
             fields::apply(&mut new.object, &mut new.managers, applied, &writer);
             if KINDS[place.0].is_custom() {
                 remove(&mut new.object, "status");
@@ -59,11 +61,11 @@ impl ApiServer {
         complete(place, &mut object);
         check_finalizers(place, &found.object, &object)?;
         if object == found.object {
-            return Ok(Answer { code: 200, body: self.body(found) });
+            return Ok(Answer { code: 200, body: found.sent.clone() });
         }
         let mut managers = found.managers.clone();
         fields::update(&found.object, &object, &mut managers, &writer);
-        let body = self.store(place, Stored { object, managers });
+        let body = self.store(place, Stored::new(object, managers));
         Ok(Answer { code: 200, body })
     }
 
@@ -106,46 +108,43 @@ impl ApiServer {
     }
 
     /// Stores an object, unless nothing changed; returns it as it is sent.
-    fn store(&mut self, place: &Place, mut new: Stored) -> Value {
+    fn store(&mut self, place: &Place, mut new: Stored) -> Arc<Value> {
         complete(place, &mut new.object);
         if let Some(old) = self.objects.get(place) {
             if new.object == old.object && are_same(&new.managers, &old.managers) {
-                return self.body(old);
+                return old.sent.clone();
             }
             if KINDS[place.0].is_custom() && content(&new.object) != content(&old.object) {
                 let generation = old.object["metadata"]["generation"].as_i64().unwrap_or_default();
                 new.object["metadata"]["generation"] = json!(generation + 1);
             }
         }
-        let metadata = &mut new.object["metadata"];
+        let metadata = &new.object["metadata"];
         let is_going = metadata.get("deletionTimestamp").is_some() && place.0 != NAMESPACE;
         if is_going && metadata.get("finalizers").is_none() {
             // The write itself is not stored.
-            let body = shown(&new);
+            new.finish();
+            let body = new.sent.clone();
             self.objects.insert(place.clone(), new);
             self.remove(place);
             return body;
         }
         self.version += 1;
-        metadata["resourceVersion"] = json!(self.version.to_string());
-        let object = shown(&new);
-        let body = if self.is_silent { Value::Null } else { object.clone() };
+        new.set_version(self.version);
+        new.finish();
+        let object = new.sent.clone();
         self.objects.insert(place.clone(), new);
-        self.log.push(Watched { kind: place.0, is_deleted: false, object });
-        body
-    }
-
-    /// An object as it is sent, unless no answer is read.
-    fn body(&self, stored: &Stored) -> Value {
-        if self.is_silent { Value::Null } else { shown(stored) }
+        self.log.push(Watched { place: place.clone(), is_deleted: false, object: object.clone() });
+        object
     }
 
     /// Removes an object.
     pub(super) fn remove(&mut self, place: &Place) {
         if let Some(mut gone) = self.objects.remove(place) {
             self.version += 1;
-            gone.object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-            self.log.push(Watched { kind: place.0, is_deleted: true, object: shown(&gone) });
+            gone.set_version(self.version);
+            gone.finish();
+            self.log.push(Watched { place: place.clone(), is_deleted: true, object: gone.sent });
         }
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{ADDON, OBJECTS, STACK};
+use super::fixture::{ADDON, OBJECTS, STACK, stack};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
 use crate::repository::V1;
@@ -68,6 +68,31 @@ fn orphaned_stack_leaves_everything_suspended_and_installed() {
         simulation.expect_ready_at("one", V1);
         assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") != true));
         assert_eq!(simulation.revisions(), [1, 1, 1]);
+    });
+}
+
+#[test]
+fn release_with_another_owner_is_left_to_it() {
+    run("left", |simulation| {
+        simulation.deliver();
+        simulation.apply(&stack(simulation, "other", &["v1"], &json!({})));
+        settle(simulation);
+        let other = json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
+            "uid": simulation.field("ClusterStack", "other", "/metadata/uid"),
+        });
+        let mut owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
+        owners.as_array_mut().unwrap().push(other.clone());
+        simulation.merge("ClusterStackRelease", V1, &json!({"metadata": {"ownerReferences": owners}}));
+        simulation.merge("ClusterStack", STACK, &orphan());
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        assert!(!simulation.has("ClusterStack", STACK));
+        assert_eq!(simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences"), json!([other]));
+        simulation.expect("ClusterStackRelease", V1, "Ready", "True Usable");
+        simulation.expect_ready_at("one", V1);
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") != true));
+        assert!(simulation.uninstalled().is_empty());
     });
 }
 

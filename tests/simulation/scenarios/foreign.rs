@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::fixture::{ADDON, OBJECTS};
+use crate::driver::Simulation;
 use crate::properties::{run, settle};
-use crate::repository::{V1, V2};
+use crate::repository::{COMMITS, V1, V2};
 
 fn suspend(is_suspended: bool) -> Value {
     json!({"spec": {"suspend": is_suspended}})
@@ -27,6 +28,30 @@ fn edited_object_is_restored() {
     });
 }
 
+/// The annotation with the digest of the content stays as it was: it makes no edited source the pin.
+#[test]
+fn edited_source_and_chart_are_restored() {
+    run("edited-source", |simulation| {
+        simulation.deliver();
+        let charts = simulation.names("HelmChart");
+        let chart = charts.into_iter().find(|name| name.starts_with("ccm-")).unwrap();
+        let content = |simulation: &crate::driver::Simulation| {
+            let commit = simulation.field("GitRepository", V1, "/spec/ref/commit");
+            [commit, simulation.field("HelmChart", &chart, "/spec/chart")]
+        };
+        let before = content(simulation);
+        assert!(before.iter().all(serde_json::Value::is_string), "{before:?}");
+        let commit = json!({"spec": {"ref": {"commit": COMMITS[1].id}}});
+        simulation.at_any_time(move |simulation| simulation.merge("GitRepository", V1, &commit));
+        let (name, path) =
+            (chart.clone(), json!({"spec": {"chart": format!("./releases/{V1}/cluster-addon/cni")}}));
+        simulation.at_any_time(move |simulation| simulation.merge("HelmChart", &name, &path));
+        settle(simulation);
+        assert_eq!(content(simulation), before);
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
 #[test]
 fn deleted_object_is_made_again() {
     run("removed", |simulation| {
@@ -43,17 +68,81 @@ fn deleted_object_is_made_again() {
 fn object_without_owner_is_deleted_with_its_cluster() {
     run("owner", |simulation| {
         simulation.deliver();
-        for owners in [json!([]), json!(null)] {
-            let change = json!({"metadata": {"ownerReferences": owners}});
-            simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.cni", &change));
+        let owners = |simulation: &Simulation| {
+            let of = |name| simulation.field("HelmRelease", name, "/metadata/ownerReferences");
+            [of("one.cni"), of(V1)].map(|owners| owners.to_string())
+        };
+        let before = owners(simulation);
+        for (name, none) in [("one.cni", json!([])), ("one.cni", json!(null)), (V1, json!([]))] {
+            let change = json!({"metadata": {"ownerReferences": none}});
+            simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", name, &change));
         }
         settle(simulation);
+        assert_eq!(owners(simulation), before, "the operator adds the owners at once");
         simulation.expect_ready_at("one", V1);
         simulation.delete("Cluster", "one");
         settle(simulation);
         assert!(!simulation.has("ClusterAddon", ADDON));
         assert!(OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)));
         assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+/// A label of an addon that the release does not have, or of another Cluster, does not make the operator prune the object.
+#[test]
+fn changed_label_is_restored_and_nothing_is_uninstalled() {
+    run("relabelled", |simulation| {
+        simulation.deliver();
+        let labels = |simulation: &crate::driver::Simulation| {
+            ["one.ccm", "one.cni"].map(|name| simulation.field("HelmRelease", name, "/metadata/labels"))
+        };
+        let before = labels(simulation);
+        let label = |name: &str, value: Value| json!({"metadata": {"labels": {name: value}}});
+        let (addon, cluster) = ("clusterstack.x-k8s.io/addon", "cluster.x-k8s.io/cluster-name");
+        let other = label(addon, json!("zzz"));
+        simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.cni", &other));
+        let other = label(cluster, json!("zzz"));
+        simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.cni", &other));
+        let none = label(addon, json!(null));
+        simulation.at_any_time(move |simulation| simulation.merge("HelmRelease", "one.ccm", &none));
+        settle(simulation);
+        assert_eq!(labels(simulation), before);
+        assert!(simulation.uninstalled().is_empty());
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
+#[test]
+fn reference_of_cluster_addon_to_its_cluster_is_restored() {
+    run("reference", |simulation| {
+        simulation.deliver();
+        let reference = |simulation: &crate::driver::Simulation| {
+            simulation.field("ClusterAddon", ADDON, "/spec/clusterRef")
+        };
+        let before = reference(simulation);
+        let other = json!({"spec": {"clusterRef": {"name": "two"}}});
+        simulation.at_any_time(move |simulation| simulation.merge("ClusterAddon", ADDON, &other));
+        settle(simulation);
+        assert_eq!(reference(simulation), before);
+        simulation.expect_ready_at("one", V1);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn deleted_storage_namespace_is_made_again() {
+    run("storage", |simulation| {
+        simulation.deliver();
+        let storage = |simulation: &crate::driver::Simulation| {
+            let names = simulation.names("Namespace");
+            names.into_iter().find(|name| name.ends_with("-helm"))
+        };
+        let name = storage(simulation).unwrap();
+        let deleted = name.clone();
+        simulation.at_any_time(move |simulation| simulation.delete_namespace_of_name(&deleted));
+        settle(simulation);
+        assert_eq!(storage(simulation), Some(name));
+        simulation.expect_ready_at("one", V1);
     });
 }
 
@@ -90,7 +179,7 @@ fn suspension_by_settings_keeps_that_of_a_person() {
         };
         simulation.offer(&["v1", "v2"], &settings(true));
         settle(simulation);
-        let suspended = |simulation: &crate::driver::Simulation| {
+        let suspended = |simulation: &Simulation| {
             OBJECTS.map(|(kind, name)| simulation.field(kind, name, "/spec/suspend") == true)
         };
         assert_eq!(suspended(simulation), [false, true, true, true]);

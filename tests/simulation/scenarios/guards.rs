@@ -56,6 +56,29 @@ fn deletion_without_its_uid_hits_another_object() {
 }
 
 #[test]
+fn suspension_without_its_uid_hits_another_object() {
+    assert_noticed(Guard::SuspensionUid, Rule::ForeignWrite, |simulation| {
+        simulation.deliver();
+        simulation.delete("Cluster", "one");
+        for _ in 0..20 {
+            simulation.at_any_time(|simulation| {
+                // The operator knows of the deletion, and the next object is the turn of the same reconcile.
+                let is_begun = simulation.field("HelmRelease", "one.ccm", "/spec/suspend") == true;
+                let (name, managed_by) = ("one.cni", "/metadata/labels/app.kubernetes.io~1managed-by");
+                if is_begun && simulation.field("HelmRelease", name, managed_by) == "stackflux" {
+                    simulation.merge("HelmRelease", name, &json!({"metadata": {"finalizers": null}}));
+                    if simulation.has("HelmRelease", name) {
+                        simulation.delete("HelmRelease", name);
+                    }
+                    simulation.apply_foreign(&helm_release(simulation, name, &json!({})));
+                }
+            });
+        }
+        settle(simulation);
+    });
+}
+
+#[test]
 fn deletion_without_asking_again_trusts_an_empty_list() {
     assert_noticed(Guard::CauseAskedAgain, Rule::DeletionWithoutCause, |simulation| {
         simulation.deliver();

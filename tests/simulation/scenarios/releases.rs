@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use stackflux::subscription::deletions;
 
 use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
+use crate::api_server::ApiServer;
+use crate::flux::number;
 use crate::properties::{run, settle};
 use crate::repository::{BROKEN, MONITORING_AS_MANIFESTS, V1, V2, WITHOUT_MONITORING};
 
@@ -30,6 +33,37 @@ fn release_without_users_is_deleted_after_its_time() {
         simulation.expect_ready_at("one", V2);
         assert_eq!(simulation.generations(), before, "no cluster changes");
         assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V1)));
+    });
+}
+
+#[test]
+fn deletion_that_fails_delays_no_other() {
+    run("two", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v1", "v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        let two = deletions([V1, WITHOUT_MONITORING]);
+        let allowed = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": two}}});
+        simulation.merge("ClusterStack", STACK, &allowed);
+        simulation.offer(&["v2"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        // A process that crashes after the status counted the deletions leaves both.
+        simulation.calm_down();
+        simulation.refuse(Some(|server, call| {
+            let stacks = server.list(number("ClusterStack"));
+            let is_counted = stacks.iter().any(|stack| stack["status"]["pruned"]["count"] == 2);
+            let (kind, _, name) = ApiServer::place_of(call);
+            is_counted && call.method == "GET" && kind == number("ClusterStackRelease") && name == V1
+        }));
+        simulation.wait(RETIREMENT_DELAY);
+        settle(simulation);
+        let left = [V1, WITHOUT_MONITORING].map(|name| simulation.has("ClusterStackRelease", name));
+        assert_eq!(left, [true, false]);
+        simulation.refuse(None);
+        settle_with_budget(simulation);
+        assert!(!simulation.has("ClusterStackRelease", V1));
+        simulation.expect_ready_at("one", V2);
     });
 }
 

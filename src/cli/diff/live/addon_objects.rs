@@ -7,12 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::addons::{FluxObject, adopted};
+use crate::addons::adopted;
 use crate::api::ClusterAddon;
 use crate::foreign::capi::text;
-use crate::foreign::flux::observed::{
-    HelmRelease, HelmReleaseStatus, Kustomization, KustomizationStatus, ObservedKind as _,
-};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::handed_over_to;
 use crate::names::Key;
 use crate::operator::objects::index;
@@ -22,8 +21,8 @@ use crate::runtime::cache::Cached as _;
 /// The objects that deliver addons.
 #[derive(Default)]
 pub(super) struct AddonObjects {
-    by_name: BTreeMap<Key, Vec<FluxObject>>,
-    by_index: BTreeMap<String, Vec<FluxObject>>,
+    by_name: BTreeMap<Key, Vec<Arc<FluxObject>>>,
+    by_index: BTreeMap<String, Vec<Arc<FluxObject>>>,
     /// The Clusters of which an earlier `ClusterAddon` left objects.
     left: BTreeSet<Key>,
 }
@@ -38,22 +37,22 @@ impl AddonObjects {
         let mut found = Self::default();
         for value in objects {
             let Some(object) = read(value)? else { continue };
-            let cluster = handed_over_to(object.object());
-            let object = match cluster.as_ref().and_then(&owner) {
-                Some(owner) => adopted(&object, &owner),
+            let cluster = handed_over_to(&object.object);
+            let object = Arc::new(match cluster.as_ref().and_then(&owner) {
+                Some(owner) => adopted(object, &owner),
                 None => object,
-            };
+            });
             found.left.extend(cluster);
             for key in index_keys(&object) {
                 found.by_index.entry(key).or_default().push(object.clone());
             }
-            found.by_name.entry(Key::of_metadata(object.object())).or_default().push(object);
+            found.by_name.entry(Key::of(&*object)).or_default().push(object);
         }
         Ok(found)
     }
 
     /// Returns the object of a kind.
-    pub(super) fn get(&self, kind: &str, key: &Key) -> Option<&FluxObject> {
+    pub(super) fn get(&self, kind: FluxKind, key: &Key) -> Option<&Arc<FluxObject>> {
         self.by_name.get(key)?.iter().find(|object| object.kind() == kind)
     }
 
@@ -64,18 +63,18 @@ impl AddonObjects {
 
     /// Iterates over all objects.
     pub(super) fn all(&self) -> impl Iterator<Item = &FluxObject> {
-        self.by_name.values().flatten()
+        self.by_name.values().flatten().map(|object| &**object)
     }
 
     /// Returns the objects that name a `ClusterAddon` as their owner, or have the name of a planned object.
-    pub(super) fn around(&self, addon: &ClusterAddon, plan: &Plan) -> Vec<FluxObject> {
+    pub(super) fn around(&self, addon: &ClusterAddon, plan: &Plan) -> Vec<Arc<FluxObject>> {
         let owned = self.by_index.get(&index::owned_by("ClusterAddon", &Key::of(addon)));
-        let mut found: Vec<FluxObject> = owned.into_iter().flatten().cloned().collect();
+        let mut found: Vec<Arc<FluxObject>> = owned.into_iter().flatten().cloned().collect();
         for planned in plan.objects() {
-            let named = self.by_name.get(&Key::new(&planned.id.namespace, &planned.id.name));
+            let named = self.by_name.get(&planned.id.key());
             for object in named.into_iter().flatten() {
                 let is_it =
-                    |other: &FluxObject| (other.kind(), other.name()) == (object.kind(), object.name());
+                    |other: &Arc<FluxObject>| (other.kind(), other.name()) == (object.kind(), object.name());
                 if !found.iter().any(is_it) {
                     found.push(object.clone());
                 }
@@ -96,20 +95,11 @@ pub(super) fn count_by_owner<'o>(objects: impl Iterator<Item = &'o FluxObject>) 
 
 /// Returns the keys that index an object in the operator's caches.
 fn index_keys(object: &FluxObject) -> BTreeSet<String> {
-    let keys = match object {
-        FluxObject::HelmRelease(found) => found.index_keys(),
-        FluxObject::Kustomization(found) => found.index_keys(),
-    };
-    keys.into_iter().collect()
+    object.index_keys().into_iter().collect()
 }
 
 /// Reads an object; `None` if it is of a kind that delivers no addons.
 fn read(value: &Value) -> Result<Option<FluxObject>, serde_json::Error> {
-    Ok(match text(value, &["kind"]) {
-        HelmReleaseStatus::KIND => Some(FluxObject::HelmRelease(Arc::new(HelmRelease::deserialize(value)?))),
-        KustomizationStatus::KIND => {
-            Some(FluxObject::Kustomization(Arc::new(Kustomization::deserialize(value)?)))
-        }
-        _ => None,
-    })
+    let kind = FluxKind::of(text(value, &["kind"])).filter(|kind| !kind.is_source());
+    kind.map(|_| FluxObject::deserialize(value)).transpose()
 }

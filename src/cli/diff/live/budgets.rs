@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::addon_objects::count_by_owner;
-use crate::addons::{Budget, Candidate, FluxObject, PruneDecision, Pruning, Spent, decide_prune};
+use crate::addons::{Budget, Candidate, PruneDecision, Pruning, Spent, decide_prune};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::live::prepared::Prepared;
 use crate::foreign::capi::Cluster;
+use crate::foreign::flux::observed::FluxObject;
 use crate::names::Key;
 use crate::operator::objects::{addon_key, index};
 use crate::subscription::known;

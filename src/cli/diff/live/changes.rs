@@ -6,17 +6,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::addon_objects::AddonObjects;
-use crate::addons::FluxObject;
 use crate::api::{ClusterAddon, labels};
 use crate::cli::live::prepared::{Delivery, Shared};
 use crate::cli::live::present::LiveNamespace;
 use crate::compare::plans::{ChangeKind, ObjectChange};
 use crate::foreign::capi::{field, text};
-use crate::foreign::flux::observed::{SpecDigest, metadata_of};
+use crate::foreign::flux::observed::{FluxObject, References, SpecDigest, metadata_of};
 use crate::foreign::flux::ownership::other_kind;
 use crate::names::Key;
 use crate::plan::delivery::{
-    Action, Baseline, LiveObject, action, namespace_action, waits_for_other_kind, written,
+    Action, Baseline, LiveObject, NamespaceState, action, digest_of_shared, namespace_action,
+    waits_for_other_kind, written,
 };
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 
@@ -75,7 +75,7 @@ impl<'a> Found<'a> {
     fn shared_action(&self, planned: &PlannedObject, delivery: &Delivery, by_git: bool) -> Action {
         let (spec_digest, owner) = (delivery.spec_digest.as_ref(), delivery.owner.as_deref());
         if planned.id.kind == "Namespace" {
-            return namespace_action(planned, spec_digest);
+            return namespace_action(planned, self.namespace_state(&planned.id.name), spec_digest);
         }
         let namespace = self.namespace_of(planned);
         let last_write = Baseline::LastWrite { spec_digest, owner, namespace };
@@ -86,37 +86,44 @@ impl<'a> Found<'a> {
     /// Returns the changes of one Cluster's objects.
     pub(super) fn of_cluster(&self, plan: &Plan, addon: &ClusterAddon, by_git: bool) -> Vec<ObjectChange> {
         let change = |planned: &PlannedObject| {
-            let key = Key::new(&planned.id.namespace, &planned.id.name);
-            let old = self.addons.get(other_kind(&planned.id.kind), &key).map(FluxObject::object);
+            let other = other_kind(&planned.id.kind);
+            let old = self.addons.get(other, &planned.id.key()).map(|old| &old.object);
             let is_addon = planned.step == Step::Addons && !by_git;
             if is_addon && waits_for_other_kind(old, addon) {
-                let waits_for = Some(other_kind(&planned.id.kind).to_owned());
+                let waits_for = Some(other.to_string());
                 let created = between(ChangeKind::Created, &planned.id, None, Some(&planned.value));
                 return Some(ObjectChange { waits_for, ..created });
             }
             let spec_digest = addon.spec_digest_of(addon_of(&planned.value));
             let spec_digest = spec_digest.map(SpecDigest::kept);
-            let last_write = Baseline::LastWrite {
-                spec_digest: spec_digest.as_ref(),
-                owner: addon.metadata.uid.as_deref(),
-                namespace: self.namespace_of(planned),
-            };
-            let baseline = if is_addon { last_write } else { Baseline::Plan };
             let found = self.at(&planned.id.kind, planned);
+            let baseline = match planned.step {
+                _ if by_git => Baseline::Plan,
+                Step::Addons => Baseline::LastWrite {
+                    spec_digest: spec_digest.as_ref(),
+                    owner: addon.metadata.uid.as_deref(),
+                    namespace: self.namespace_of(planned),
+                },
+                _ => {
+                    let digest = found.and_then(|found| {
+                        let refers_to = References::of(found.value.get("spec")?);
+                        digest_of_shared(&refers_to, &found.spec_digest, planned)
+                    });
+                    Baseline::LastWrite { spec_digest: digest, owner: None, namespace: None }
+                }
+            };
             self.change(planned, action(planned, found.map(Existing::live), baseline))
         };
         plan.objects().filter_map(change).collect()
     }
 
     /// Returns the removal of an object.
-    pub(super) fn removal(&self, kind: &str, key: &Key) -> Option<ObjectChange> {
-        let object = self.objects.get(&(kind.to_owned(), key.clone()))?;
-        let id = ObjectId {
-            api_version: text(object.value, &["apiVersion"]).to_owned(),
-            kind: kind.to_owned(),
-            namespace: key.namespace.clone(),
-            name: key.name.clone(),
-        };
+    pub(super) fn removal(&self, object: &FluxObject) -> Option<ObjectChange> {
+        let (kind, key) = (object.kind().to_string(), Key::of(object));
+        let object = self.objects.get(&(kind.clone(), key.clone()))?;
+        let Key { namespace, name } = key;
+        let api_version = text(object.value, &["apiVersion"]).to_owned();
+        let id = ObjectId { api_version, kind, namespace, name };
         Some(between(ChangeKind::Removed, &id, Some(&written(object.value)), None))
     }
 
@@ -138,12 +145,21 @@ impl<'a> Found<'a> {
 
     /// Finds the existing object of a kind with the namespace and name of a planned one.
     fn at(&self, kind: &str, planned: &PlannedObject) -> Option<&Existing<'a>> {
-        self.objects.get(&(kind.to_owned(), Key::new(&planned.id.namespace, &planned.id.name)))
+        self.objects.get(&(kind.to_owned(), planned.id.key()))
     }
 
     /// Whether a Namespace is known to be terminating.
     pub(super) fn is_terminating(&self, namespace: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|found| found.is_terminating)
+    }
+
+    /// Returns the state of a Namespace. Those that were not read may exist.
+    fn namespace_state(&self, name: &str) -> NamespaceState {
+        match self.namespaces.get(name) {
+            Some(found) if found.is_terminating => NamespaceState::Terminating,
+            Some(_) => NamespaceState::Present,
+            None => NamespaceState::Unknown,
+        }
     }
 
     fn namespace_of(&self, planned: &PlannedObject) -> Option<&str> {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Live;
 use crate::addons::{
-    LiveOwners, PruneFacts, cluster_action, deletion_cause, is_addon_deleted, is_orphaning, is_prune_pending,
-    kinds,
+    LiveOwners, PruneFacts, cluster_action, deletion_cause, is_addon_deleted, is_prune_pending, kinds,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::live::prepared::Prepared;
@@ -13,23 +12,27 @@ use crate::cli::live::present::Present;
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::ownership::committing_stack;
 use crate::gate::{Around, Backing, ClusterAction, Hold};
+use crate::names::Key;
 use crate::plan::Plan;
 use crate::plan::delivery::delivered_elsewhere;
+use crate::subscription::orphaning_stack;
 
 /// Returns the hold of a Cluster that the operator does not deliver to, because something around its addons is being deleted.
 pub(super) fn not_delivered(live: &Live, prepared: &Prepared, cluster: &Cluster) -> Option<Hold> {
-    let (key, stack) = (cluster.key(), prepared.stack_key());
+    let key = cluster.key();
     let addon = live.present.addons.get(&key);
-    let is_orphaned = live.present.stacks.get(&stack).is_some_and(|stack| is_orphaning(&stack.metadata));
+    let release = live.present.releases.get(&prepared.release_key());
+    let orphaned_by = release.and_then(|release| orphaning_stack(release, live.present.stacks.values()));
     let around = Around {
         namespace_terminating: live.found.is_terminating(&key.namespace),
-        backing: if is_orphaned { Backing::Orphaned } else { Backing::Wanted },
+        backing: if orphaned_by.is_some() { Backing::Orphaned } else { Backing::Wanted },
         handed_over: live.found.addons.has_rest(&key),
         removing: !cluster.paused() && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
         ClusterAction::Deliver => return None,
         ClusterAction::Orphan => {
+            let stack = orphaned_by.map_or_else(|| prepared.stack_key(), Key::of);
             let message = format!("ClusterStack {stack} is being deleted: its Flux objects stay, suspended");
             (Reason::Terminating, message)
         }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::addons::{
-    Available, Candidate, Facts, FluxObject, PruneFacts, Receipts, Snapshot, Target, candidates, decide,
-    kinds, prune_candidates, reported_without_file,
+    Available, Candidate, Facts, PruneFacts, Receipts, Snapshot, Target, candidates, decide, kinds,
+    prune_candidates, reported_without_file,
 };
 use crate::api::ClusterAddon;
 use crate::cli::live::prepared::Prepared;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::ClusterInputs;
 use crate::plan::Plan;
 use crate::rollup::{Applier, Report};
@@ -19,7 +20,7 @@ use crate::rollup::{Applier, Report};
 pub(super) fn found(
     addon: &ClusterAddon,
     prepared: &Prepared,
-    objects: &[FluxObject],
+    objects: &[Arc<FluxObject>],
     is_turn: bool,
 ) -> Vec<Candidate> {
     let without_file = reported_without_file(addon, objects);
@@ -32,7 +33,7 @@ pub(super) fn found(
 pub(super) fn decided(
     (cluster, addon): (&ClusterInputs, &ClusterAddon),
     (prepared, plan): (&Prepared, &Plan),
-    objects: Vec<FluxObject>,
+    objects: Vec<Arc<FluxObject>>,
     now: Timestamp,
 ) -> Vec<Candidate> {
     // Almost no Cluster has such objects, and facts are copies.

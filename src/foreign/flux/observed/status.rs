@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::{ObservedKind, Shrink, null_as_default};
+use super::null_as_default;
 use crate::api::labels;
+use crate::foreign::flux::FluxKind;
 use crate::names::credentials;
 
 /// The status of a condition; any word but `True` and `False` is unknown.
@@ -195,42 +197,74 @@ pub struct Artifact {
     pub size: Option<u64>,
 }
 
-macro_rules! kinds {
-    ($($status:ident: $group:literal, $version:literal, $kind:literal, $plural:literal, $controller:literal;)*) => {
-        $(impl ObservedKind for $status {
-            const GROUP: &'static str = $group;
-            const VERSION: &'static str = $version;
-            const KIND: &'static str = $kind;
-            const PLURAL: &'static str = $plural;
-            const CONTROLLER: &'static str = $controller;
-        })*
-
-        /// The controller that acts on a kind; `None` for a kind that is not Flux's.
-        #[must_use]
-        pub fn controller_of(kind: &str) -> Option<&'static str> {
-            match kind {
-                $($kind => Some($controller),)*
-                _ => None,
-            }
-        }
-    };
+/// The status fields of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KindStatus {
+    /// Of a `HelmRelease`.
+    HelmRelease(HelmReleaseStatus),
+    /// Of a `Kustomization`.
+    Kustomization(KustomizationStatus),
+    /// Of a `GitRepository`.
+    GitRepository(Box<GitRepositoryStatus>),
+    /// Of a `HelmChart`.
+    HelmChart(Box<HelmChartStatus>),
 }
 
-impl Shrink for KustomizationStatus {}
-impl Shrink for GitRepositoryStatus {}
-impl Shrink for HelmChartStatus {}
+impl KindStatus {
+    /// Reads the status of an object of this kind with this metadata.
+    pub(super) fn read(
+        kind: FluxKind,
+        status: &Value,
+        object: &ObjectMeta,
+    ) -> Result<Self, serde_json::Error> {
+        Ok(match kind {
+            FluxKind::HelmRelease => {
+                let mut status: HelmReleaseStatus = null_as_default(status)?;
+                if object.labels.as_ref().is_some_and(|of| of.contains_key(labels::ADDON)) {
+                    status.inventory = Inventory::default();
+                }
+                Self::HelmRelease(status)
+            }
+            FluxKind::Kustomization => Self::Kustomization(null_as_default(status)?),
+            FluxKind::GitRepository => Self::GitRepository(null_as_default(status)?),
+            FluxKind::HelmChart => Self::HelmChart(null_as_default(status)?),
+        })
+    }
 
-impl Shrink for HelmReleaseStatus {
-    fn shrink(&mut self, object: &ObjectMeta) {
-        if object.labels.as_ref().is_some_and(|of| of.contains_key(labels::ADDON)) {
-            self.inventory = Inventory::default();
+    pub(super) fn kind(&self) -> FluxKind {
+        match self {
+            Self::HelmRelease(_) => FluxKind::HelmRelease,
+            Self::Kustomization(_) => FluxKind::Kustomization,
+            Self::GitRepository(_) => FluxKind::GitRepository,
+            Self::HelmChart(_) => FluxKind::HelmChart,
         }
     }
-}
 
-kinds! {
-    HelmReleaseStatus: "helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases", "helm-controller";
-    KustomizationStatus: "kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations", "kustomize-controller";
-    GitRepositoryStatus: "source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories", "source-controller";
-    HelmChartStatus: "source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts", "source-controller";
+    /// The artifact of a source.
+    #[must_use]
+    pub fn artifact(&self) -> Option<&Artifact> {
+        match self {
+            Self::GitRepository(status) => status.artifact.as_ref(),
+            Self::HelmChart(status) => status.artifact.as_ref(),
+            Self::HelmRelease(_) | Self::Kustomization(_) => None,
+        }
+    }
+
+    /// The latest Helm release of a `HelmRelease`.
+    #[must_use]
+    pub fn helm_release(&self) -> Option<&Snapshot> {
+        if let Self::HelmRelease(status) = self { status.history.first() } else { None }
+    }
+
+    /// The objects that Helm applied for a `HelmRelease`.
+    #[must_use]
+    pub fn inventory(&self) -> Option<&BTreeSet<Entry>> {
+        if let Self::HelmRelease(status) = self { Some(&status.inventory.entries) } else { None }
+    }
+
+    /// The last revision that a `Kustomization` has applied.
+    #[must_use]
+    pub fn applied_revision(&self) -> Option<&str> {
+        if let Self::Kustomization(status) = self { status.last_applied_revision.as_deref() } else { None }
+    }
 }

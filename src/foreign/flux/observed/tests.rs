@@ -4,8 +4,14 @@ use serde_json::json;
 use super::*;
 use crate::api::labels::REQUESTED_AT;
 
-fn read(object: Value) -> HelmRelease {
+fn read(mut object: Value) -> FluxObject {
+    object["kind"] = json!("HelmRelease");
     serde_json::from_value(object).unwrap()
+}
+
+fn status(object: &FluxObject) -> &HelmReleaseStatus {
+    let KindStatus::HelmRelease(status) = &object.status else { panic!("{:?}", object.status) };
+    status
 }
 
 #[test]
@@ -25,8 +31,8 @@ fn what_is_read_of_a_helm_release() {
     assert!(release.metadata.terminating && release.suspended && !release.is_observed());
     assert_eq!(release.metadata.requested_at.as_deref(), Some("now"));
     assert_eq!(release.last_handled_reconcile_at.as_deref(), Some("before"));
-    assert_eq!((release.status.last_attempted_generation, release.status.failures), (Some(3), 4));
-    assert_eq!(release.status.history[0].chart_version, "1.0.0");
+    assert_eq!((status(&release).last_attempted_generation, status(&release).failures), (Some(3), 4));
+    assert_eq!(status(&release).history[0].chart_version, "1.0.0");
     assert_eq!(release.current("Ready").map(|ready| ready.status), Some(Status::Unknown));
 }
 
@@ -38,8 +44,8 @@ fn inventory_is_kept_of_a_class_and_not_of_an_addon() {
             "status": {"inventory": {"entries": [{"id": "demo_b__ConfigMap", "v": "v1"}, {"id": "demo_a__ConfigMap"}]}},
         }))
     };
-    let ids = |release: &HelmRelease| -> Vec<String> {
-        release.status.inventory.entries.iter().map(|entry| entry.id.clone()).collect()
+    let ids = |release: &FluxObject| -> Vec<String> {
+        status(release).inventory.entries.iter().map(|entry| entry.id.clone()).collect()
     };
     let class = json!({crate::api::labels::RELEASE: "docker-demo-1-34-v1"});
     assert_eq!(ids(&object(class)), ["demo_a__ConfigMap", "demo_b__ConfigMap"]);
@@ -48,15 +54,15 @@ fn inventory_is_kept_of_a_class_and_not_of_an_addon() {
 
 #[test]
 fn an_artifact_is_read() {
-    let object = json!({"status": {"artifact": {"revision": "main@sha1:0", "digest": "sha256:1", "url": "http://a/b.tar.gz", "size": 5}}});
-    let source: GitRepository = serde_json::from_value(object).unwrap();
+    let object = json!({"kind": "GitRepository", "status": {"artifact": {"revision": "main@sha1:0", "digest": "sha256:1", "url": "http://a/b.tar.gz", "size": 5}}});
+    let source: FluxObject = serde_json::from_value(object).unwrap();
     let artifact = Artifact {
         revision: "main@sha1:0".to_owned(),
         digest: "sha256:1".to_owned(),
         url: "http://a/b.tar.gz".to_owned(),
         size: Some(5),
     };
-    assert_eq!(source.status.artifact, Some(artifact));
+    assert_eq!(source.status.artifact(), Some(&artifact));
 }
 
 #[test]
@@ -167,15 +173,23 @@ proptest! {
         let moment = Moment::at(jiff::Timestamp::UNIX_EPOCH);
         let spec_digest = SpecDigest::of(object.get("spec").cloned().unwrap_or_default());
         let expected = Expected { spec_digest, version: Some("1".to_owned()), since: jiff::Timestamp::UNIX_EPOCH };
-        let verdicts = [
-            HelmRelease::deserialize(&object).map(|release| rollup::helm_release(&release, &expected, &moment)),
-            Kustomization::deserialize(&object).map(|manifests| rollup::kustomization(&manifests, &expected, &moment)),
-            GitRepository::deserialize(&object).map(|source| rollup::git_repository(&source, &expected, &moment)),
-            HelmChart::deserialize(&object).map(|chart| rollup::helm_chart(&chart, &expected, &moment)),
-        ];
+        let verdicts = FluxKind::ALL.map(|kind| {
+            let mut object = object.clone();
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("kind".to_owned(), json!(kind));
+            }
+            FluxObject::deserialize(&object).map(|found| rollup::judge(&found, &expected, &moment))
+        });
         for verdict in verdicts.into_iter().flatten() {
             prop_assert!(!verdict.report().reason.is_empty());
         }
+    }
+}
+
+#[test]
+fn object_of_another_kind_is_an_error() {
+    for object in [json!({}), json!({"kind": "OCIRepository"})] {
+        assert!(FluxObject::deserialize(&object).is_err(), "{object}");
     }
 }
 

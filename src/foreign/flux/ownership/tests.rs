@@ -54,6 +54,26 @@ fn addon_owns_by_uid_or_by_labels_of_applied_objects() {
 }
 
 #[test]
+fn cluster_of_addon_is_in_its_name() {
+    for (name, spec, expected, why) in [
+        ("cluster-addon-one", json!({"name": "one"}), "one", "as the operator writes it"),
+        ("cluster-addon-one", json!({"name": "two"}), "one", "another client changed the spec"),
+        ("cluster-addon-one", json!({}), "one", "another client removed the name"),
+        ("cluster-addon-cluster-addon-one", json!({}), "cluster-addon-one", "the Cluster has such a name"),
+        ("theirs", json!({"name": "one"}), "one", "the operator does not give this name"),
+        ("cluster-addon-", json!({"name": "one"}), "one", "no Cluster has this name"),
+    ] {
+        let changed: ClusterAddon = serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+            "metadata": {"name": name, "namespace": "demo"}, "spec": {"clusterRef": spec},
+        }))
+        .unwrap();
+        assert_eq!(cluster_of(&changed), Key::new("demo", expected), "{why}");
+    }
+    assert_eq!(addon_key(&cluster_of(&addon(None))), Key::of(&addon(None)));
+}
+
+#[test]
 fn garbage_collection_follows_uids_alone() {
     let applied =
         labelled("demo", &json!({labels::CLUSTER_NAME: "one", labels::APPLIED_BY_NAME: "clusters"}));
@@ -63,17 +83,30 @@ fn garbage_collection_follows_uids_alone() {
 }
 
 #[test]
-fn stripped_object_belongs_to_the_owner_in_its_labels() {
+fn labels_name_the_owner_of_stripped_and_applied_objects() {
     let of_one = json!({labels::CLUSTER_NAME: "one"});
+    let of_release = json!({labels::RELEASE: "r"});
+    let applied = json!({labels::CLUSTER_NAME: "one", labels::APPLIED_BY_NAME: "clusters"});
+    let with_owner = |kind: &str, labels: &Value| {
+        let mut metadata = owned_by(kind, "u");
+        metadata["labels"] = labels.clone();
+        metadata
+    };
     let one = Some(("ClusterAddon", Key::new("demo", "cluster-addon-one")));
-    let mut metadata = labelled("demo", &of_one);
-    assert_eq!(stripped_owner("HelmRelease", &object(&metadata)), one, "it has no owner");
-    assert_eq!(stripped_owner("GitRepository", &object(&metadata)), None, "Flux uninstalls nothing");
-    metadata["ownerReferences"] =
-        json!([{"apiVersion": "v1", "kind": "Namespace", "name": "demo", "uid": "n"}]);
-    assert_eq!(stripped_owner("Kustomization", &object(&metadata)), one, "its Namespace is left");
-    metadata["ownerReferences"] = owned_by("ClusterAddon", "u")["ownerReferences"].clone();
-    assert_eq!(stripped_owner("HelmRelease", &object(&metadata)), None, "it has an owner");
+    let release = Some(("ClusterStackRelease", Key::new("demo", "r")));
+    for (what, kind, metadata, expected) in [
+        ("it has no owner", FluxKind::HelmRelease, labelled("demo", &of_one), one.clone()),
+        ("nor has that of a release", FluxKind::Kustomization, labelled("demo", &of_release), release),
+        ("Flux uninstalls nothing", FluxKind::GitRepository, labelled("demo", &of_one), None),
+        ("its Namespace is left", FluxKind::Kustomization, with_owner("Namespace", &of_one), one.clone()),
+        ("it has an owner", FluxKind::HelmRelease, with_owner("ClusterAddon", &of_one), None),
+        ("it has an owner of others", FluxKind::HelmRelease, with_owner("Other", &of_one), None),
+        ("it has no labels", FluxKind::HelmRelease, labelled("demo", &json!({})), None),
+        ("Flux applied it", FluxKind::GitRepository, labelled("demo", &applied), one.clone()),
+        ("Flux applied it with an owner", FluxKind::HelmRelease, with_owner("Other", &applied), one),
+    ] {
+        assert_eq!(labelled_owner(kind, &object(&metadata)), expected, "{what}");
+    }
 }
 
 #[test]

@@ -7,11 +7,10 @@ use proptest::sample::{select, subsequence};
 use super::*;
 use crate::api::SourcePlacement;
 use crate::compare::plans::{ChangeKind, ObjectChange};
-use crate::foreign::flux::observed::{
-    GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus, KustomizationStatus, Observed, ObservedKind,
-};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{is_owned, other_kind};
-use crate::plan::delivery::{Action, Baseline, action, namespace_action};
+use crate::plan::delivery::{Action, Baseline, NamespaceState, action, namespace_action};
 use crate::rollup::kept_object;
 
 /// An upper bound of the number of planned objects.
@@ -25,7 +24,8 @@ struct Facts {
     /// The digest annotation: that of the plan, another, or none.
     plan: Plan,
     owners: Vec<&'static str>,
-    edited: bool,
+    /// The parts that another client changed: the spec, a planned label.
+    edited: Vec<&'static str>,
     /// The digest in the status: that of the spec, another, or none.
     kept: Plan,
     /// The owner of the object of the other kind, if the object delivers an addon and the other object exists.
@@ -46,13 +46,14 @@ fn plan_digest() -> impl Strategy<Value = Plan> {
 fn facts() -> impl Strategy<Value = Facts> {
     let all = vec!["stack", "release", "addon", "namespace", "other"];
     let owners = prop_oneof![2 => Just(all.clone()), 1 => subsequence(all, 0..=5)];
+    let edited = prop_oneof![2 => Just(Vec::new()), 1 => subsequence(vec!["spec", "label"], 1..=2)];
     let other = prop_oneof![6 => Just(None), 1 => select(vec![Some("addon"), Some("earlier")])];
     (
         prop::bool::weighted(0.9),
         prop::bool::weighted(0.1),
         plan_digest(),
         owners,
-        prop::bool::weighted(0.2),
+        edited,
         plan_digest(),
         other,
     )
@@ -110,8 +111,11 @@ fn object_of(planned: &PlannedObject, facts: &Facts) -> Value {
     if facts.terminating {
         object["metadata"]["deletionTimestamp"] = json!("2026-11-21T10:00:00Z");
     }
-    if facts.edited {
+    if facts.edited.contains(&"spec") {
         object["spec"]["foreign"] = json!(true);
+    }
+    if facts.edited.contains(&"label") {
+        object["metadata"]["labels"][labels::MANAGED_BY] = json!("another");
     }
     object
 }
@@ -131,34 +135,21 @@ struct Operator<'a> {
 }
 
 impl Operator<'_> {
-    fn cached<Status: ObservedKind>(&self, planned: &PlannedObject) -> Option<Observed<Status>> {
-        let found = self.present.flux.iter().find(|found| is_it(found, Status::KIND, planned));
+    fn cached(&self, kind: FluxKind, planned: &PlannedObject) -> Option<FluxObject> {
+        let found = self.present.flux.iter().find(|found| is_it(found, kind.as_str(), planned));
         found.map(|found| serde_json::from_value(found.clone()).unwrap())
     }
 
     /// Decides like `operator::deliver`, and with Git delivery by what Flux has applied.
-    fn decide<Status: ObservedKind>(
-        &self,
-        planned: &PlannedObject,
-        owner: Option<&str>,
-        expected: Option<&SpecDigest>,
-    ) -> Action {
-        let found = self.cached::<Status>(planned);
+    fn decide(&self, planned: &PlannedObject, owner: Option<&str>, expected: Option<&SpecDigest>) -> Action {
+        let Some(kind) = planned.kind() else {
+            return namespace_action(planned, NamespaceState::Unknown, expected);
+        };
+        let found = self.cached(kind, planned);
         let namespace = self.namespaces.get(&planned.id.namespace).map(|found| found.uid.as_str());
         let last_write = Baseline::LastWrite { spec_digest: expected, owner, namespace };
         let baseline = if self.by_git { Baseline::Plan } else { last_write };
         action(planned, found.as_ref().map(Into::into), baseline)
-    }
-
-    fn decide_kind(&self, planned: &PlannedObject, owner: &str, expected: Option<&SpecDigest>) -> Action {
-        let owner = Some(owner);
-        match planned.id.kind.as_str() {
-            HelmReleaseStatus::KIND => self.decide::<HelmReleaseStatus>(planned, owner, expected),
-            KustomizationStatus::KIND => self.decide::<KustomizationStatus>(planned, owner, expected),
-            HelmChartStatus::KIND => self.decide::<HelmChartStatus>(planned, owner, expected),
-            GitRepositoryStatus::KIND => self.decide::<GitRepositoryStatus>(planned, owner, expected),
-            _ => namespace_action(planned, expected),
-        }
     }
 
     fn shared(&self, planned: &PlannedObject) -> Action {
@@ -166,37 +157,29 @@ impl Operator<'_> {
             let source =
                 self.present.stacks.values().next().unwrap().status.as_ref().unwrap().source.as_ref();
             let expected = source.and_then(|source| source.spec_digest.as_deref()).map(SpecDigest::kept);
-            return self.decide_kind(planned, "stack", expected.as_ref());
+            return self.decide(planned, Some("stack"), expected.as_ref());
         }
         let status = self.present.releases.values().next().unwrap().status.as_ref().unwrap();
         let kept = kept_object(&status.objects, &planned.id);
         let expected = kept.and_then(|kept| kept.spec_digest.as_deref()).map(SpecDigest::kept);
-        self.decide_kind(planned, "release", expected.as_ref())
+        self.decide(planned, Some("release"), expected.as_ref())
     }
 
     /// Decides like `operator::cluster::addons`.
     fn of_cluster(&self, planned: &PlannedObject) -> Action {
-        if planned.step == Step::Sources && planned.id.kind == GitRepositoryStatus::KIND {
-            let found = self.cached::<GitRepositoryStatus>(planned).map(|found| found.spec_digest);
-            return self.decide::<GitRepositoryStatus>(planned, None, found.as_ref());
-        }
-        if planned.step == Step::Sources {
-            let found = self.cached::<HelmChartStatus>(planned).map(|found| found.spec_digest);
-            return self.decide::<HelmChartStatus>(planned, None, found.as_ref());
+        if let Some(kind) = planned.kind().filter(|_| planned.step == Step::Sources) {
+            let found = self.cached(kind, planned).map(|found| found.spec_digest);
+            return self.decide(planned, None, found.as_ref());
         }
         let addon = self.present.addons.values().next().unwrap();
-        let other = if planned.id.kind == HelmReleaseStatus::KIND {
-            self.cached::<KustomizationStatus>(planned).map(|found| found.object)
-        } else {
-            self.cached::<HelmReleaseStatus>(planned).map(|found| found.object)
-        };
+        let other = self.cached(other_kind(&planned.id.kind), planned).map(|found| found.object);
         if !self.by_git && other.is_some_and(|other| is_owned(&other, addon)) {
             return Action::Wait;
         }
         let name = planned.value["metadata"]["labels"][labels::ADDON].as_str().unwrap();
         let kept = addon.status.as_ref().unwrap().addons.iter().find(|kept| kept.name == name);
         let digest = kept.and_then(|kept| kept.expected.as_ref()?.spec_digest.as_deref());
-        self.decide_kind(planned, "addon", digest.map(SpecDigest::kept).as_ref())
+        self.decide(planned, Some("addon"), digest.map(SpecDigest::kept).as_ref())
     }
 
     /// Whether a line of the diff agrees with the operator's action.

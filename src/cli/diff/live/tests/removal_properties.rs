@@ -10,14 +10,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::addons::{
-    Available, Budget, Decision, Delivery, Facts, FluxObject, PruneDecision, PruneFacts, Pruning, Receipts,
-    Snapshot, Target, candidates, cluster_action, committing, decide, decide_prune, is_prune_confirmed,
-    is_prune_turn, kinds, roll_up,
+    Available, Budget, Decision, Delivery, Facts, PruneDecision, PruneFacts, Pruning, Receipts, Snapshot,
+    Target, candidates, cluster_action, committing, decide, decide_prune, is_prune_confirmed, is_prune_turn,
+    kinds, roll_up,
 };
 use crate::api::Reason;
 use crate::api::cluster_stack::Pruned;
 use crate::compare::plans::ChangeKind;
-use crate::foreign::flux::observed::{HelmRelease, Kustomization};
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::committing_stack;
 use crate::gate::{Around, Backing, ClusterAction};
 use crate::operator::objects::index;
@@ -32,11 +32,11 @@ struct Operator<'a> {
     prepared: &'a Prepared,
     cluster: &'a ClusterInputs,
     addon: &'a ClusterAddon,
-    objects: Vec<FluxObject>,
+    objects: Vec<Arc<FluxObject>>,
 }
 
 /// Reads the objects as a cache has them after the operator handed them over to the present `ClusterAddon`.
-fn cached(present: &Present) -> Vec<FluxObject> {
+fn cached(present: &Present) -> Vec<Arc<FluxObject>> {
     let delivering = present
         .flux
         .iter()
@@ -46,12 +46,7 @@ fn cached(present: &Present) -> Vec<FluxObject> {
         if object["metadata"]["annotations"].get(labels::HANDED_OVER).is_some() {
             object["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner("addon"));
         }
-        if object["kind"] == "HelmRelease" {
-            let object: HelmRelease = serde_json::from_value(object).unwrap();
-            return FluxObject::HelmRelease(Arc::new(object));
-        }
-        let object: Kustomization = serde_json::from_value(object).unwrap();
-        FluxObject::Kustomization(Arc::new(object))
+        Arc::new(serde_json::from_value(object).unwrap())
     };
     delivering.map(read).collect()
 }
@@ -74,7 +69,7 @@ impl Operator<'_> {
         let facts =
             PruneFacts { addon: self.addon, release, objects: &self.objects, without_file: &BTreeSet::new() };
         let is_ours = committing_stack(self.addon) == Some(self.prepared.stack_key());
-        is_ours && candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.is_suspended())
+        is_ours && candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.suspended)
     }
 
     /// Writes like `operator::cluster::act`.
@@ -88,7 +83,8 @@ impl Operator<'_> {
                     let name =
                         planned.value["metadata"]["labels"][labels::ADDON].as_str().unwrap().to_owned();
                     let last_write = Baseline::LastWrite { spec_digest: None, owner: None, namespace: None };
-                    let found = facts.snapshot.get(&planned.id.kind, &planned.id.name).map(Into::into);
+                    let found = facts.snapshot.get(&planned.id.kind, &planned.id.name);
+                    let found = found.map(|found| (&**found).into());
                     if decision.blocked.contains(&name) || action(planned, found, last_write) == Action::Wait
                     {
                         receipts.expected.remove(&name);
@@ -104,7 +100,8 @@ impl Operator<'_> {
                 for planned in available.planned() {
                     let name =
                         planned.value["metadata"]["labels"][labels::ADDON].as_str().unwrap().to_owned();
-                    let found = facts.snapshot.get(&planned.id.kind, &planned.id.name).map(Into::into);
+                    let found = facts.snapshot.get(&planned.id.kind, &planned.id.name);
+                    let found = found.map(|found| (&**found).into());
                     if action(planned, found, Baseline::Plan) == Action::Nothing {
                         receipts.expected.insert(name, digest());
                     } else {
@@ -166,13 +163,10 @@ impl Operator<'_> {
             return pruning;
         }
         assert!(is_prune_confirmed((cluster, addon), (Some(cluster), Some(addon))));
-        let keys = |object: &FluxObject| match object {
-            FluxObject::HelmRelease(found) => found.index_keys(),
-            FluxObject::Kustomization(found) => found.index_keys(),
-        };
         let owners = ["one", "two"]
             .map(|name| index::owned_by("ClusterAddon", &Key::new("demo", &ClusterAddon::name_for(name))));
-        let is_counted = |object: &&FluxObject| keys(object).iter().any(|key| owners.contains(key));
+        let is_counted =
+            |object: &&Arc<FluxObject>| object.index_keys().iter().any(|key| owners.contains(key));
         let pruned = self.addon.status.as_ref().and_then(|status| status.pruned.clone());
         let spent: Vec<Pruned> = pruned.clone().into_iter().collect();
         let budget = Budget {
@@ -226,7 +220,7 @@ proptest! {
         let receipts = operator.receipts(&facts, &decide(&facts));
         let pruning = operator.prune(&facts, &receipts);
         let deleted: Lines = pruning.due()
-            .map(|due| (due.object.kind().to_owned(), due.object.name().to_owned(), String::new()))
+            .map(|due| (due.object.kind().to_string(), due.object.name().to_owned(), String::new()))
             .collect();
         prop_assert_eq!(removed, deleted);
         if change.is_some_and(|change| change.held.iter().any(|held| held.addon.is_none())) {

@@ -166,6 +166,21 @@ fn cluster_without_delivery_keeps_removed_addons() {
             },
             "held      all of it: Terminating: ClusterStack demo/docker-demo-1-34 is being deleted: its Flux objects stay, suspended",
         ),
+        (
+            "the same, and another ClusterStack keeps the release",
+            |all| {
+                let mut other = all.stacks.values().next().unwrap().clone();
+                (other.metadata.name, other.metadata.uid) = (Some("a".to_owned()), Some("a".to_owned()));
+                let metadata = &mut all.stacks.values_mut().next().unwrap().metadata;
+                let orphan = (labels::ON_DELETE.to_owned(), labels::ORPHAN.to_owned());
+                metadata.annotations = Some([orphan].into());
+                metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+                let owners = &mut all.releases.values_mut().next().unwrap().metadata.owner_references;
+                owners.get_or_insert_default().extend(other.owner_ref(&()));
+                all.stacks.insert(Key::of(&other), other);
+            },
+            REMOVED,
+        ),
     ]);
 }
 

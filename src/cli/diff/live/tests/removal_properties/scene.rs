@@ -9,6 +9,7 @@ use proptest::sample::select;
 use super::super::removals::{apply_by_flux, deliver_by_git, edited, report_removal};
 use super::super::*;
 use crate::api::cluster_stack::Pruned;
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::other_kind;
 
 /// The state of a live cluster.
@@ -56,7 +57,7 @@ pub(super) enum State {
 /// An object of an addon that the release does not have in this form.
 #[derive(Clone, Debug)]
 pub(super) struct Left {
-    pub(super) kind: &'static str,
+    pub(super) kind: FluxKind,
     pub(super) addon: &'static str,
     pub(super) owner: Owner,
     suspended: bool,
@@ -107,7 +108,7 @@ fn state() -> impl Strategy<Value = State> {
 fn left() -> impl Strategy<Value = Left> {
     let owner =
         select(vec![Owner::Ours, Owner::Ours, Owner::Flux, Owner::Earlier, Owner::None, Owner::HandedOver]);
-    let kind = select(vec!["HelmRelease", "Kustomization"]);
+    let kind = select(FluxKind::DELIVERING.to_vec());
     let addon = select(vec!["old", "older", "cni", "policies", ""]);
     let rarely = || prop::bool::weighted(0.15);
     (kind, addon, owner, rarely(), rarely(), rarely()).prop_map(
