@@ -264,9 +264,9 @@ reasons! {
         "An upgrade failed, and Helm rolled back to the previous revision.",
         "Read the message, and fix the addon or its values in a new release.";
     Foreign:
-        "Another field manager changed the spec of an object that stackflux wrote; the operator writes the spec \
-        again.",
-        "Find out who changed the spec; the event names the field manager.";
+        "Another field manager changed the spec of an object that stackflux wrote; the operator restores the spec \
+        unless the message gives a reason against it.",
+        "Find the client that changed the spec: the message names its field manager.";
     AddonRemoved:
         "The release of the Cluster's class no longer has the addon, or has it in another form, so Flux uninstalls \
         what is installed.",

@@ -280,7 +280,8 @@ fn delivered(facts: &ClusterFacts) -> Report {
     if let Some(foreign) =
         facts.addons.iter().find(|addon| matches!(addon.verdict, Some(Verdict::Foreign { .. })))
     {
-        let message = format!("{}: {}", foreign.name, Reason::Foreign.meaning());
+        let found = foreign.verdict.as_ref().map(|verdict| verdict.report().message).unwrap_or_default();
+        let message = format!("{}: {found}; {}", foreign.name, restoration(facts, foreign));
         return Report::new(ConditionStatus::False, Reason::Foreign.as_str(), &message);
     }
     let parts = holds(facts, ConditionType::Delivered);
@@ -295,6 +296,26 @@ fn delivered(facts: &ClusterFacts) -> Report {
         );
     }
     not_looked_at(facts)
+}
+
+/// Describes what the operator does about an object that another field manager changed.
+fn restoration(facts: &ClusterFacts, addon: &AddonFacts) -> String {
+    // The operator writes for an unreachable cluster too.
+    let whole = facts.hold.as_ref().filter(|hold| hold.reason != Reason::Unreachable);
+    match addon.hold.as_ref().or(whole) {
+        Some(Hold { reason: Reason::DeliveryFailed, message }) => {
+            format!("the operator could not restore it: {message}")
+        }
+        Some(Hold { reason: Reason::Suspended | Reason::Paused, message }) => {
+            format!("the operator restores it when reconciling resumes: {message}")
+        }
+        Some(Hold { message, .. }) => format!("the operator does not restore it: {message}"),
+        // The addons are those of an earlier release, because the desired one cannot be delivered.
+        None if !facts.of_desired => {
+            format!("the operator does not restore it: {}", facts.release.message)
+        }
+        None => "the operator restores it".to_owned(),
+    }
 }
 
 /// The report of a condition that is unknown because an earlier one is not true.

@@ -217,6 +217,41 @@ fn held_addon_is_reported_in_delivered_not_values_rendered() {
 }
 
 #[test]
+fn foreign_spec_report_gives_reason_it_stays() {
+    let hold = |reason, message: &str| Some(Hold { reason, message: message.to_owned() });
+    let unreachable = || hold(Reason::Unreachable, "no connection");
+    for (of_addon, of_cluster, of_desired, expected) in [
+        (None, None, true, "restores it"),
+        (None, unreachable(), true, "restores it"),
+        (
+            hold(Reason::DeliveryFailed, "denied by policy"),
+            unreachable(),
+            true,
+            "could not restore it: denied by policy",
+        ),
+        (
+            hold(Reason::Suspended, "is suspended"),
+            None,
+            true,
+            "restores it when reconciling resumes: is suspended",
+        ),
+        (None, hold(Reason::Paused, "is paused"), false, "restores it when reconciling resumes: is paused"),
+        (None, hold(Reason::KubernetesVersionMismatch, "v1.33"), false, "does not restore it: v1.33"),
+        (None, unreachable(), false, "does not restore it: the release is missing"),
+    ] {
+        let manager = Some("kubectl-edit".to_owned());
+        let foreign = AddonFacts { hold: of_addon, ..addon("cni", Some(Verdict::Foreign { manager })) };
+        let release = Report::new(ConditionStatus::False, "ReleaseNotFound", "the release is missing");
+        let facts =
+            ClusterFacts { hold: of_cluster, of_desired, delivered: false, release, ..facts(vec![foreign]) };
+        let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+        let message = format!("cni: its spec was changed by kubectl-edit; the operator {expected}");
+        let reported = ("False".to_owned(), "Foreign".to_owned(), message);
+        assert_eq!(condition(&status, ConditionType::Delivered), reported);
+    }
+}
+
+#[test]
 fn numbers_name_the_release_that_they_are_of() {
     let good = facts(vec![addon("cni", Some(APPLIED)), addon("ccm", Some(APPLIED))]);
     let first = cluster_addon(good.clone(), &ClusterAddonStatus::default(), at(NOW));
