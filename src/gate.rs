@@ -159,9 +159,8 @@ fn not_deleting(cluster: &Cluster) -> Option<Hold> {
 }
 
 fn not_paused(cluster: &Cluster) -> Option<Hold> {
-    hold(cluster.paused(), Reason::Paused, || {
-        "the Cluster is paused (spec.paused): nothing is written for it".to_owned()
-    })
+    let message = format!("the Cluster is paused ({}): nothing is written for it", cluster.paused_by()?);
+    Some(Hold { reason: Reason::Paused, message })
 }
 
 fn kubernetes_version_matches(cluster: &Cluster, release: &Release) -> Option<Hold> {

@@ -121,7 +121,7 @@ reasons! {
         back.";
     Paused:
         "The Cluster is paused, so the operator writes nothing for the Cluster.",
-        "Unset spec.paused of the Cluster to resume.";
+        "Unset spec.paused of the Cluster, or remove its annotation cluster.x-k8s.io/paused, to resume.";
     Deleting:
         "The Cluster is being deleted, so the operator deletes the Flux objects of its addons and uninstalls nothing.",
         "If the Cluster stays for long, check its finalizers and its infrastructure provider.";

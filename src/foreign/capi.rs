@@ -11,6 +11,8 @@ use crate::names::{Key, KubernetesVersion, NameError, Namespace, ObjectName, Rel
 
 /// The API group of Clusters.
 pub const GROUP: &str = "cluster.x-k8s.io";
+/// The annotation that pauses the object that has it.
+const PAUSED: &str = "cluster.x-k8s.io/paused";
 
 /// The reason why an object is not a usable Cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -171,7 +173,19 @@ impl Cluster {
     /// Whether the Cluster is paused, so that nothing may be written for it.
     #[must_use]
     pub fn paused(&self) -> bool {
-        self.flag(&["spec", "paused"])
+        self.paused_by().is_some()
+    }
+
+    /// The field or the annotation that pauses the Cluster. As for Cluster API, the value of the annotation does not
+    /// matter.
+    #[must_use]
+    pub fn paused_by(&self) -> Option<&'static str> {
+        if self.flag(&["spec", "paused"]) {
+            Some("spec.paused")
+        } else {
+            field(&self.object, &["metadata", "annotations", PAUSED])
+                .map(|_| "annotation cluster.x-k8s.io/paused")
+        }
     }
 
     /// Whether the Cluster is being deleted.

@@ -16,7 +16,7 @@ pub struct ClusterState<'a> {
     pub name: &'a str,
     /// Whether the Cluster is being deleted.
     pub deleting: bool,
-    /// `spec.paused` of the Cluster.
+    /// Whether the Cluster is paused.
     pub paused: bool,
     /// `spec.suspend` of the `ClusterAddon` or of the `ClusterStack`.
     pub suspended: bool,
@@ -74,7 +74,7 @@ impl ClusterStanding {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Deleting => "is being deleted",
-            Self::Paused => "is paused (`spec.paused`)",
+            Self::Paused => "is paused (`spec.paused`, or the annotation `cluster.x-k8s.io/paused`)",
             Self::Suspended => "is suspended (`spec.suspend` of its ClusterAddon or of the ClusterStack)",
             Self::ReleaseNotFound => {
                 "has a class whose release the stack repository does not have (`ReleaseNotFound`)"

@@ -50,11 +50,9 @@ pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obsta
     if cluster.deleting() {
         return Obstacle::known(Reason::Deleting, "the Cluster is being deleted");
     }
-    if cluster.paused() {
-        return Obstacle::known(
-            Reason::Paused,
-            "the Cluster is paused (spec.paused): nothing is written for it",
-        );
+    if let Some(by) = cluster.paused_by() {
+        let message = format!("the Cluster is paused ({by}): nothing is written for it");
+        return Obstacle::known(Reason::Paused, &message);
     }
     Obstacle::new(
         Reason::NotYetReported.as_str(),

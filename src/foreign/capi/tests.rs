@@ -73,3 +73,20 @@ fn other_objects_and_odd_shapes_are_refused_or_harmless() {
     assert!(!cluster.control_plane_initialized());
     assert_eq!(text(&cluster.for_templates(None, None), &["kind"]), "Cluster");
 }
+
+#[test]
+fn cluster_is_paused_by_field_or_annotation() {
+    let annotated = json!({"cluster.x-k8s.io/paused": ""});
+    for (paused, annotations, expected) in [
+        (json!(false), json!({}), None),
+        (json!(true), json!({}), Some("spec.paused")),
+        (json!(false), annotated.clone(), Some("annotation cluster.x-k8s.io/paused")),
+        (json!(true), annotated, Some("spec.paused")),
+    ] {
+        let mut object = v1beta2();
+        object["spec"]["paused"] = paused;
+        object["metadata"]["annotations"] = annotations;
+        let cluster = Cluster::new(object).unwrap();
+        assert_eq!((cluster.paused_by(), cluster.paused()), (expected, expected.is_some()));
+    }
+}
