@@ -12,6 +12,8 @@ use crate::names::{Key, ReleaseName};
 
 /// Maximum number of releases to name in a message.
 const MAX_NAMED: usize = 3;
+/// Maximum number of Clusters to name in a message.
+const MAX_NAMED_CLUSTERS: usize = 5;
 
 /// The facts about a deleted `ClusterStack`.
 #[derive(Clone, Debug)]
@@ -24,8 +26,8 @@ pub struct DeletionFacts<'a> {
     pub releases: BTreeSet<ReleaseName>,
     /// Those of them that another `ClusterStack` [keeps](super::keeper), according to the API server.
     pub kept_by_others: BTreeSet<ReleaseName>,
-    /// Number of Clusters that use them.
-    pub clusters: usize,
+    /// The Clusters that use them.
+    pub clusters: BTreeSet<Key>,
     /// A release whose last users still use it, according to the API server.
     pub last_used: Option<ReleaseName>,
     /// The Clusters whose addons are still to be orphaned. Only gathered if the annotation requires orphaning.
@@ -113,7 +115,7 @@ pub fn is_stack_deletion_confirmed(stack: &ClusterStack, live: Option<&ClusterSt
 /// Returns the reason to keep a `ClusterStack`, if any.
 fn hold(facts: &DeletionFacts) -> Option<Hold> {
     let in_use = |message| Some(Hold { reason: Reason::InUse, message });
-    match (facts.clusters, &facts.last_used) {
+    match (facts.clusters.len(), &facts.last_used) {
         (0, None) => facts.stack.spec.suspend.then(|| Hold {
             reason: Reason::Suspended,
             message: format!(
@@ -124,9 +126,19 @@ fn hold(facts: &DeletionFacts) -> Option<Hold> {
         (0, Some(release)) => {
             in_use(format!("deleted, but a Cluster uses {release}: kept until no Cluster does"))
         }
-        (1, _) => in_use("deleted, but 1 Cluster uses its releases: kept until no Cluster does".to_owned()),
         (count, _) => {
-            in_use(format!("deleted, but {count} Clusters use its releases: kept until no Cluster does"))
+            let uses = if count == 1 { "Cluster uses" } else { "Clusters use" };
+            let names = named(&facts.clusters);
+            in_use(format!("deleted, but {count} {uses} its releases ({names}): kept until no Cluster does"))
         }
+    }
+}
+
+/// Lists the first Clusters, and the number of the others.
+fn named(clusters: &BTreeSet<Key>) -> String {
+    let names: Vec<String> = clusters.iter().take(MAX_NAMED_CLUSTERS).map(ToString::to_string).collect();
+    match clusters.len().saturating_sub(MAX_NAMED_CLUSTERS) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
     }
 }

@@ -67,7 +67,7 @@ async fn gather<'a>(
         live: None,
         releases: BTreeSet::new(),
         kept_by_others: BTreeSet::new(),
-        clusters: 0,
+        clusters: BTreeSet::new(),
         last_used: None,
         not_orphaned: BTreeSet::new(),
     };
@@ -82,9 +82,10 @@ async fn gather<'a>(
         return Ok((facts, owned));
     }
     let namespace = stack.namespace().unwrap_or_default();
-    let clusters = |facts: &DeletionFacts| {
+    let clusters = |facts: &DeletionFacts| -> BTreeSet<Key> {
         let deleted = facts.releases.difference(&facts.kept_by_others);
-        deleted.map(|name| users::of(context, &namespace, name).len()).sum()
+        let clusters = deleted.flat_map(|name| users::of(context, &namespace, name));
+        clusters.map(|cluster| Key::of(&*cluster)).collect()
     };
     if !is_orphaned(stack) {
         // Most reconciles end here, with few requests.
@@ -92,7 +93,7 @@ async fn gather<'a>(
         facts.kept_by_others = kept_by_others(context, stack, shared).await?;
         facts.releases = owned.releases.keys().cloned().collect();
         facts.clusters = clusters(&facts);
-        if facts.clusters > 0 {
+        if !facts.clusters.is_empty() {
             return Ok((facts, owned));
         }
     }
@@ -106,7 +107,7 @@ async fn gather<'a>(
         return Ok((facts, owned));
     }
     facts.clusters = clusters(&facts);
-    let is_deleted = |name: &ReleaseName| facts.clusters == 0 && !facts.kept_by_others.contains(name);
+    let is_deleted = |name: &ReleaseName| facts.clusters.is_empty() && !facts.kept_by_others.contains(name);
     for (name, release) in owned.releases.iter().filter(|(name, _)| is_deleted(name)) {
         if users::any_last_user(context, release).await? {
             facts.last_used = Some(name.clone());

@@ -57,7 +57,7 @@ fn decided(row: Row) -> String {
         live: row.live,
         releases: releases(row.releases),
         kept_by_others: releases(row.kept_by_others),
-        clusters: row.clusters,
+        clusters: (0..row.clusters).map(|number| Key::new("tenant", &format!("c{number}"))).collect(),
         last_used: row.last_used.map(release),
         not_orphaned: cluster.into_iter().collect(),
     };
@@ -95,11 +95,16 @@ fn deleted_stack_goes_after_clusters_and_releases() {
         // Clusters that use it precede all other reasons.
         (
             Row { releases: "v1", clusters: 1, stack: suspended(deleted()), ..row() },
-            "keep: InUse: deleted, but 1 Cluster uses its releases: kept until no Cluster does",
+            "keep: InUse: deleted, but 1 Cluster uses its releases (tenant/c0): kept until no Cluster does",
         ),
         (
             Row { releases: "v1", clusters: 2, last_used: Some("v1"), ..row() },
-            "keep: InUse: deleted, but 2 Clusters use its releases: kept until no Cluster does",
+            "keep: InUse: deleted, but 2 Clusters use its releases (tenant/c0, tenant/c1): kept until no Cluster does",
+        ),
+        (
+            Row { releases: "v1", clusters: 7, ..row() },
+            "keep: InUse: deleted, but 7 Clusters use its releases (tenant/c0, tenant/c1, tenant/c2, tenant/c3, \
+             tenant/c4 and 2 more): kept until no Cluster does",
         ),
         (
             Row { releases: "v1", last_used: Some("v1"), ..row() },
@@ -132,7 +137,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
         ),
         (
             Row { releases: "v1", kept_by_others: "v1", clusters: 1, ..row() },
-            "keep: InUse: deleted, but 1 Cluster uses its releases: kept until no Cluster does",
+            "keep: InUse: deleted, but 1 Cluster uses its releases (tenant/c0): kept until no Cluster does",
         ),
     ] {
         assert_eq!(decided(row), expected);
