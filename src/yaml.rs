@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_in_plain_words() {
+    fn limits_are_described_in_plain_words() {
         let options = || {
             serde_yaml::options! {
                 budget: serde_yaml::budget! {

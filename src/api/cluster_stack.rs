@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_stack_of_the_go_operator() {
+    fn cluster_stack_of_go_operator_is_read() {
         let stack: ClusterStack = serde_json::from_value(json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
         "kind": "ClusterStack",
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_and_the_addons_of_a_cluster_of_the_go_operator() {
+    fn release_and_addon_of_go_operator_are_read() {
         let release: ClusterStackRelease = serde_json::from_value(json!({
         "metadata": {"name": "docker-ferrol-1-27-v2"},
         "spec": {},

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_duration_and_what_is_not() {
+    fn duration_is_accepted_or_refused() {
         for text in ["10m", "1h30m", "500ms", "1.5h", "0h1s", "99999h99999h99999h99999h"] {
             assert_eq!(text.parse::<Duration>().unwrap().as_str(), text);
         }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pattern_says_the_same() {
+    fn duration_pattern_agrees_with_parser() {
         let pattern = Regex::new(PATTERN).unwrap();
         let parts = ["", "0", "1", "12345", "123456", ".", "ms", "m", "s", "h", "d", "-", " "];
         for first in parts {

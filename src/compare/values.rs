@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_cannot_pretend_to_be_a_path() {
+    fn key_with_dots_is_not_a_path() {
         let (old, new) = (json!({}), json!({"a.b": {"c[0]": 1}, "d\\": 2}));
         assert_eq!(lines(&old, &new), ["a\\.b.c\\[0]: - → 1", "d\\\\: - → 2"]);
     }

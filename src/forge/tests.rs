@@ -39,7 +39,7 @@ async fn open(fake: &Fake) -> Result<Opened, ForgeError> {
 }
 
 #[tokio::test]
-async fn a_pull_request_is_opened_once() {
+async fn pull_request_is_opened_once() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         let opened = open(&fake).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_pull_request_is_opened_once() {
 }
 
 #[tokio::test]
-async fn the_search_and_the_creation_are_as_documented() {
+async fn requests_match_the_documented_api() {
     let (head, body) = ("stackflux%2Fopenstack-demo-1-34-v2-0a1b2c3d", wanted().body);
     let owned = format!("acme%3A{head}");
     let table = [
@@ -107,7 +107,7 @@ async fn changed_title_or_body_is_updated() {
 }
 
 #[tokio::test]
-async fn line_ends_and_blanks_at_the_end_are_no_difference() {
+async fn trailing_whitespace_is_not_a_difference() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         let body = Some(wanted().body.replace('\n', "\r\n") + "\n");
@@ -131,7 +131,7 @@ async fn closed_or_unrelated_pull_requests_are_not_reused() {
 }
 
 #[tokio::test]
-async fn it_is_found_on_every_page() {
+async fn pull_request_is_found_on_every_page() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.pages_of(1);
@@ -155,7 +155,7 @@ async fn pages_without_end_are_not_read() {
 }
 
 #[tokio::test]
-async fn the_next_page_is_where_the_first_one_is() {
+async fn next_page_is_requested_from_the_same_host() {
     for kind in KINDS {
         let (fake, other) = (Fake::start(kind).await, Fake::start(kind).await);
         fake.pages_of(1);
@@ -168,7 +168,7 @@ async fn the_next_page_is_where_the_first_one_is() {
 }
 
 #[tokio::test]
-async fn who_was_faster_has_opened_it() {
+async fn pull_request_opened_concurrently_is_reused() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.add(Pull { title: "theirs".to_owned(), ..there(9) });
@@ -181,7 +181,7 @@ async fn who_was_faster_has_opened_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_lost_is_no_second_pull_request() {
+async fn lost_response_opens_no_second_pull_request() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.lose_answer_once();
@@ -192,7 +192,7 @@ async fn an_answer_that_was_lost_is_no_second_pull_request() {
 }
 
 #[tokio::test]
-async fn a_branch_without_a_change_is_refused_in_the_forges_words() {
+async fn refusal_of_unchanged_branch_is_passed_on() {
     let table = [
         (
             ForgeKind::GitHub,
@@ -242,7 +242,7 @@ async fn token_without_permission_error_names_the_scope() {
 }
 
 #[tokio::test]
-async fn a_limit_passes() {
+async fn rate_limit_is_transient() {
     let limits: [(u16, (&str, &str)); 3] =
         [(403, ("x-ratelimit-remaining", "0")), (403, ("retry-after", "600")), (429, ("retry-after", "600"))];
     for (status, header) in limits {
@@ -255,7 +255,7 @@ async fn a_limit_passes() {
 }
 
 #[tokio::test]
-async fn what_moved_is_not_followed_with_a_change() {
+async fn writing_request_is_not_redirected() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.answer_once("POST", 307, &[("location", "/elsewhere")], r#"{"message": "Moved Permanently"}"#);
@@ -266,7 +266,7 @@ async fn what_moved_is_not_followed_with_a_change() {
 }
 
 #[tokio::test]
-async fn a_search_that_is_sent_elsewhere_takes_no_token_along() {
+async fn redirected_search_sends_no_token() {
     for kind in KINDS {
         let (fake, other) = (Fake::start(kind).await, Fake::start(kind).await);
         fake.answer_once("GET", 302, &[("location", &other.git_url())], "");
@@ -277,7 +277,7 @@ async fn a_search_that_is_sent_elsewhere_takes_no_token_along() {
 }
 
 #[tokio::test]
-async fn no_token_is_in_any_error() {
+async fn errors_contain_no_token() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         let echo = format!(r#"{{"message": "bad credentials: {TOKEN}"}}"#);
@@ -289,7 +289,7 @@ async fn no_token_is_in_any_error() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_pull_request_is_refused() {
+async fn response_without_pull_request_is_refused() {
     for kind in KINDS {
         for body in ["", "{}", "[{}]", "[[", "null", "[1]", "<html>sign in</html>"] {
             let fake = Fake::start(kind).await;
@@ -309,7 +309,7 @@ async fn an_answer_that_is_no_pull_request_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_cut_and_stays_the_same() {
+async fn long_body_is_truncated_deterministically() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         let long = PullRequest {

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_cannot_leave_its_block() {
+    fn text_cannot_leave_its_code_block() {
         for (text, fence) in [
             ("Kubernetes v1.34.2\n- cni: cilium 1.18.9\n", "```"),
             ("`", "```"),

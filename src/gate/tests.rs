@@ -11,7 +11,7 @@ fn owned(uid: Option<&str>, deleting: bool) -> Owned {
 }
 
 #[test]
-fn what_to_do_with_a_cluster() {
+fn cluster_action_follows_cluster_and_addon() {
     let (there, goes) = (|uid| Some(present(uid, false)), |uid| Some(present(uid, true)));
     for (cluster, addon, expected, why) in [
         (None, None, ClusterAction::Forget, "there is nothing"),

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_in_the_url_may_be_a_token_and_is_not_named() {
+    fn user_in_url_is_redacted() {
         let error =
             git2::Error::new(ErrorCode::GenericError, ErrorClass::Http, "unexpected http status code: 401");
         let refuses = "https://host/a.git: the Git server refuses the password or token";
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_directory_are_not_taken_for_those_of_a_server() {
+    fn local_error_is_not_reported_as_server_error() {
         let directory = tempfile::TempDir::with_prefix("certificate-redirect-timed out-").unwrap();
         let path = directory.path().to_str().unwrap();
         let text = format!("could not open '{path}/objects': permission denied");

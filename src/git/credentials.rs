@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_flux_is_read() {
+    fn flux_secret_is_read() {
         let https = read(&[("username", "ann"), ("password", "s3cret\n"), ("ca.crt", "PEM")]).unwrap();
         let (user, password) = https.https.unwrap();
         assert_eq!((user.as_str(), password.expose_secret()), ("ann", "s3cret"));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_secret_names_what_it_lacks() {
+    fn incomplete_secret_names_missing_keys() {
         let lacks = |data: &[(&str, &str)]| match read(data) {
             Err(SecretError::Incomplete { lacks, .. }) => lacks,
             other => panic!("{other:?}"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_secret_is_printed() {
+    fn debug_output_is_redacted() {
         let https = read(&[("username", "ann"), ("password", "s3cret")]).unwrap();
         let ssh = read(&[("identity", "s3cret"), ("known_hosts", ""), ("password", "s3cret")]).unwrap();
         for credentials in [https, ssh] {

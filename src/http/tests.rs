@@ -39,7 +39,7 @@ fn in_turn<const COUNT: usize>(
 }
 
 #[test]
-fn places_have_no_secrets() {
+fn logged_urls_contain_no_secrets() {
     for (url, expected) in [
         ("https://user:password@example.com/a?token=secret#secret", "https://example.com/a"),
         ("http://token@[::1]:8080", "http://[::1]:8080/"),
@@ -52,7 +52,7 @@ fn places_have_no_secrets() {
 }
 
 #[test]
-fn what_is_on_this_machine() {
+fn loopback_hosts_are_recognized() {
     for (host, expected) in [
         ("127.0.0.1", true),
         ("127.8.8.8", true),
@@ -91,7 +91,7 @@ async fn redirect_to_this_machine_or_link_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_request() {
+async fn invalid_requests_are_refused() {
     for url in [
         "ftp://127.0.0.1/",
         "file:///etc/passwd",
@@ -109,7 +109,7 @@ async fn what_is_no_request() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_the_same_host_keeps_the_secret() {
+async fn redirect_to_same_host_keeps_the_secret() {
     let host = Host::start(|seen| match seen.path() {
         "/a" => redirect("/b?c"),
         _ => reply(200, "there"),
@@ -122,7 +122,7 @@ async fn a_redirect_to_the_same_host_keeps_the_secret() {
 }
 
 #[tokio::test]
-async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
+async fn redirect_to_other_host_drops_the_secret() {
     let last =
         Host::start(|_| with(reply(401, ""), "www-authenticate", "Bearer realm=\"https://evil/\"")).await;
     let back = last.by_name();
@@ -142,7 +142,7 @@ async fn another_host_never_sees_the_secret_not_even_on_the_way_back() {
 }
 
 #[tokio::test]
-async fn the_same_host_on_another_port_is_another_one() {
+async fn other_port_is_another_host() {
     let other = Host::start(|_| reply(200, "")).await;
     let to = other.url.clone();
     let host = Host::start(move |_| redirect(to.as_str())).await;
@@ -151,7 +151,7 @@ async fn the_same_host_on_another_port_is_another_one() {
 }
 
 #[tokio::test]
-async fn redirects_that_are_not_followed() {
+async fn unsafe_redirects_are_refused() {
     for (location, expected) in [
         (Some("ftp://127.0.0.1/x?hidden"), "neither http nor https"),
         (Some("file:///etc/passwd"), "neither http nor https"),
@@ -177,7 +177,7 @@ async fn only_get_is_redirected() {
 }
 
 #[tokio::test]
-async fn bodies_have_an_end() {
+async fn body_over_limit_is_refused() {
     let host = Host::start(|_| endless()).await;
     let answer = client().follow(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.bytes(100_000).await.unwrap_err();
@@ -189,7 +189,7 @@ async fn bodies_have_an_end() {
 }
 
 #[tokio::test]
-async fn what_serde_says_cites_nothing() {
+async fn serde_errors_quote_no_content() {
     let host = Host::start(|_| reply(200, "{\"token\": \"hidden\"}")).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
     let error = answer.json::<Vec<String>>().await.unwrap_err();
@@ -198,7 +198,7 @@ async fn what_serde_says_cites_nothing() {
 }
 
 #[tokio::test]
-async fn what_passes_is_tried_again() {
+async fn transient_failure_is_retried() {
     let busy = || with(reply(503, ""), "retry-after", "0");
     let host = Host::start(in_turn([busy, || reply(429, ""), || reply(200, "x")])).await;
     let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
@@ -209,7 +209,7 @@ async fn what_passes_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_not() {
+async fn permanent_failure_is_not_retried() {
     for status in [400, 401, 403, 404, 501] {
         let host = Host::start(move |_| reply(status, "")).await;
         let answer = client().ask(&Request::get(host.url.clone())).await.unwrap();
@@ -232,7 +232,7 @@ async fn long_retry_delay_is_not_awaited() {
 }
 
 #[test]
-fn dates_of_retry_after() {
+fn retry_after_dates_are_read() {
     assert_eq!(retry::pause_of(" 7 "), Some(Duration::from_secs(7)));
     assert_eq!(retry::pause_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
     assert!(retry::pause_of("Fri, 01 Jan 2100 00:00:00 GMT").unwrap() > Duration::from_secs(1 << 30));
@@ -245,7 +245,7 @@ fn dates_of_retry_after() {
 }
 
 #[tokio::test]
-async fn what_breaks_off_is_taken_up_again() {
+async fn interrupted_download_is_resumed() {
     const BODY: &[u8] = b"0123456789";
     let host = Host::start(|seen| match seen.header("range") {
         None => broken(200, &BODY[..4], Some(10)),
@@ -274,7 +274,7 @@ async fn interrupted_file_download_without_ranges_starts_over() {
 }
 
 #[tokio::test]
-async fn what_is_taken_up_again_with_other_content_is_not_used() {
+async fn download_resumed_with_other_content_is_refused() {
     let rest = || with(reply(206, "other"), "content-range", "bytes 5-9/10");
     let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), rest])).await;
     let download =
@@ -285,7 +285,7 @@ async fn what_is_taken_up_again_with_other_content_is_not_used() {
 }
 
 #[tokio::test]
-async fn downloads_that_lie_about_their_size() {
+async fn download_with_wrong_size_is_refused() {
     let longer = || with(reply(206, "56789"), "content-range", "bytes 6-10/11");
     for (answers, expected) in [
         ([|| reply(200, "0123456789+"), || reply(500, "")], "expected 10 bytes, got 11"),
@@ -306,7 +306,7 @@ async fn downloads_that_lie_about_their_size() {
 }
 
 #[tokio::test]
-async fn what_says_that_it_is_too_large_is_not_asked_for() {
+async fn download_over_limit_is_not_requested() {
     let host = Host::start(|_| endless()).await;
     let expected = Expected { digest: None, size: Some(11), most: 10 };
     let error = client().download(&Request::get(host.url.clone()), expected, Vec::new()).await.unwrap_err();
@@ -315,7 +315,7 @@ async fn what_says_that_it_is_too_large_is_not_asked_for() {
 }
 
 #[test]
-fn the_next_page() {
+fn next_page_link_is_read() {
     let page: Url = "https://example.com/v2/x/tags/list?n=2".parse().unwrap();
     let next = |headers: &[&str]| next_page(&page, headers.iter().copied()).map(|url| url.map(String::from));
     for (headers, expected) in [
@@ -373,7 +373,7 @@ async fn silent_host_is_not_waited_for_twice() {
 }
 
 #[tokio::test]
-async fn silence_in_a_body_ends_it() {
+async fn silent_body_times_out() {
     let client = Client::new(Options { silence: Duration::from_millis(200), ..options() }).unwrap();
     let host = Host::start(|_| stalled(b"", 10)).await;
     let error = client.download(&Request::get(host.url.clone()), whole(b"0123456789"), Vec::new()).await;

@@ -7,7 +7,7 @@ fn release(name: &str) -> ReleaseName {
 }
 
 #[test]
-fn a_stable_release_has_five_parts_and_the_class_the_same_name() {
+fn stable_release_and_class_names_agree() {
     let name = release("openstack-scs2-1-34-v2");
     assert_eq!((name.provider(), name.stack(), name.kubernetes_minor()), ("openstack", "scs2", (1, 34)));
     assert_eq!(name.version().channel(), "stable");
@@ -16,7 +16,7 @@ fn a_stable_release_has_five_parts_and_the_class_the_same_name() {
 }
 
 #[test]
-fn another_channel_has_seven_parts_and_the_class_a_dot() {
+fn channel_release_and_class_names_are_read() {
     let name = release("docker-scs-1-30-v0-sha-rwvgrna");
     assert_eq!(name.version().channel(), "sha");
     assert_eq!(name.class_name(), "docker-scs-1-30-v0-sha.rwvgrna");
@@ -25,7 +25,7 @@ fn another_channel_has_seven_parts_and_the_class_a_dot() {
 }
 
 #[test]
-fn custom_takes_every_suffix_and_stable_none() {
+fn custom_channel_accepts_any_suffix_stable_none() {
     for (version, channel, expected) in [
         ("v0-sha-rwvgrna", "custom", true),
         ("v0-custom-0", "custom", true),
@@ -84,7 +84,7 @@ fn long_names_stay_distinct_and_short_ones_stay_themselves() {
 }
 
 #[test]
-fn what_becomes_a_helm_release_is_no_longer_than_helm_takes() {
+fn names_fit_into_helm_release_names() {
     assert!("a".repeat(53).parse::<AddonName>().is_ok());
     assert!("a".repeat(54).parse::<AddonName>().is_err());
     let release = |stack: usize| format!("docker-{}-1-34-v1", "s".repeat(stack)).parse::<ReleaseName>();

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn namespace_with_too_many_kinds_starves_no_other() {
+    async fn namespace_over_kind_limit_affects_no_other() {
         let related = related();
         let get = |namespace, number| related.get(namespace, &object(number), Depth::Metadata);
         assert!((0..MAX_KINDS_OF_NAMESPACE).all(|number| get("a", number) == Err(NotListed)));

@@ -30,7 +30,7 @@ fn bytes(plan: &Plan) -> String {
 }
 
 #[test]
-fn a_release_and_a_cluster_give_these_objects_in_this_order() {
+fn plan_has_these_objects_in_this_order() {
     let fixture = Fixture::new();
     let plan = fixture.plan("v1", &["one"]);
     let release = fixture.release("v1");
@@ -71,7 +71,7 @@ fn planned_objects_render_cluster_values_without_suspend() {
 }
 
 #[test]
-fn a_missing_field_holds_its_addon_and_no_other() {
+fn missing_field_holds_only_its_addon() {
     let mut fixture = Fixture::new();
     fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
     let plan = fixture.plan("v1", &["one"]);
@@ -97,7 +97,7 @@ fn missing_referenced_object_holds_cluster_as_waiting() {
 }
 
 #[test]
-fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
+fn first_gate_holds_the_whole_cluster() {
     type Edit = fn(&mut serde_json::Value);
     let cases: [(Edit, Reason); 4] = [
         (
@@ -122,7 +122,7 @@ fn gates_hold_the_whole_cluster_and_the_first_one_is_told() {
 }
 
 #[test]
-fn a_new_release_changes_the_objects_of_the_changed_addon_only() {
+fn new_release_changes_only_changed_addons() {
     let fixture = Fixture::new();
     let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one", "two"]));
     let inventory = Inventory::of(&before);
@@ -194,7 +194,7 @@ fn settings_reach_the_helm_release() {
 
 /// helm-controller compares the values of each revision with the planned ones, and the metadata once a generation.
 #[test]
-fn two_contents_of_one_commit_differ_in_what_helm_sees() {
+fn two_contents_of_one_commit_differ_for_helm() {
     let fixture = Fixture::new();
     for part in [&["values"][..], &["commonMetadata", "annotations"]] {
         let mark = |version: &str, addon: &str| {
@@ -211,7 +211,7 @@ fn two_contents_of_one_commit_differ_in_what_helm_sees() {
 
 /// A schema may allow no key that it does not name, and a template may take every key for an application.
 #[test]
-fn chart_that_reads_all_values_gets_no_mark_in_them() {
+fn chart_reading_all_values_has_unmarked_values() {
     for (path, content, is_marked) in [
         ("values.schema.json", "{}", false),
         ("templates/all.yaml", "{{ range $name, $app := .Values }}", false),
@@ -233,7 +233,7 @@ fn chart_that_reads_all_values_gets_no_mark_in_them() {
 
 /// Flux uninstalls a release whose storage namespace or name changes.
 #[test]
-fn an_adopted_addon_stays_where_it_is_when_addons_come_and_go() {
+fn adopted_addon_keeps_its_place() {
     let mut fixture = Fixture::new();
     fixture.stack.flux = serde_json::from_value(json!({"adopt": true})).unwrap();
     let target = |fixture: &Fixture| {
@@ -248,7 +248,7 @@ fn an_adopted_addon_stays_where_it_is_when_addons_come_and_go() {
 }
 
 #[test]
-fn a_dependency_that_can_never_be_ready_holds() {
+fn impossible_dependency_holds_the_addon() {
     for (settings, held, why) in [
         (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "not a chart of release"),
         (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "not a chart of release"),
@@ -278,14 +278,14 @@ fn two_plans_of_one_identity_must_agree() {
 }
 
 #[test]
-fn a_plan_delivered_twice_changes_nothing() {
+fn second_delivery_changes_nothing() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     assert_eq!(diff(&plan, &Inventory::of(&plan)), []);
     assert!(!diff(&plan, &Inventory::default()).is_empty());
 }
 
 #[test]
-fn the_order_of_the_inputs_never_reaches_a_byte() {
+fn input_order_does_not_change_the_plan() {
     let fixture = Fixture::new();
     let (one, two) =
         (fixture.plan("v1", &["one", "two", "three"]), fixture.plan("v1", &["three", "one", "two"]));

@@ -85,7 +85,7 @@ mod tests {
     use crate::publish::tests::{prepared, vendored};
 
     #[test]
-    fn what_a_commit_says() {
+    fn commit_message_names_release_and_origin() {
         let mut prepared = prepared("openstack-demo-1-34-v2");
         prepared.vendored = vec![vendored(&prepared, "1.2.3", b"archive")];
         let text = super::message(&prepared).to_string();
@@ -112,7 +112,7 @@ Stackflux-Version: {version}
     }
 
     #[test]
-    fn a_chart_s_name_adds_no_trailer() {
+    fn chart_name_cannot_add_a_trailer() {
         let mut prepared = prepared("openstack-demo-1-34-v2");
         prepared.release.cluster_class.name = "class\n\nStackflux-Verified: me".to_owned();
         prepared.provenance.source = "oci://host/x\nStackflux-Verified: me".to_owned();

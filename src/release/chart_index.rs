@@ -90,7 +90,7 @@ generated: now
     }
 
     #[test]
-    fn the_version_that_is_meant() {
+    fn version_is_selected_as_by_helm() {
         let index = Index::parse(INDEX.as_bytes()).unwrap();
         for (wanted, version) in [
             ("1.18.9", Some("1.18.9")),
@@ -114,7 +114,7 @@ generated: now
     }
 
     #[test]
-    fn an_index_that_is_none() {
+    fn invalid_index_is_refused() {
         let bomb = format!("entries: {{a: &a [{{version: x}}], b: [{}]}}", "*a, ".repeat(100));
         let deep = format!("entries: {}", "[".repeat(1000));
         for text in ["<html>", "entries: [x]", "entries: {x: [{digest: y}]}", "\u{0}", &bomb, &deep] {

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_that_may_be_none_are_not_told() {
+    fn uncertain_duplicates_are_not_reported() {
         for source in [
             "{{ if .Values.a }}\na: 1\n{{ else }}\na: 2\n{{ end }}\n",
             "a: 1\n{{ include \"x\" . }}\na: 2\n",

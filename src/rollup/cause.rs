@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_kubeconfig_is_one_sentence_of_both() {
+    fn missing_kubeconfig_is_recognized_for_both() {
         let said = Some("Secret demo/a-kubeconfig with the kubeconfig of the cluster is missing".to_owned());
         let helm = "could not get KubeConfig secret 'demo/a-kubeconfig': secrets \"a-kubeconfig\" not found";
         let kustomize =

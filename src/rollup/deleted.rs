@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deleted_object_is_not_ready_and_says_nothing_else() {
+    fn deleted_object_reports_only_the_deletion() {
         let now = Timestamp::UNIX_EPOCH;
         let kinds = [ConditionType::Ready, ConditionType::Stalled, ConditionType::ReleaseValid];
         let good = Report::new(ConditionStatus::True, Reason::Valid.as_str(), "good");

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provider_is_ready_only_if_its_object_says_so() {
+    fn provider_is_ready_only_if_its_object_is() {
         let object = ObjectReference { group: "g".to_owned(), kind: "Demo".to_owned(), name: "r".to_owned() };
         let failed =
             json!({"status": {"ready": false, "conditions": [{"status": "False", "message": "no quota"}]}});

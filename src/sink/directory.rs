@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_directories_are_no_files() {
+    fn links_and_directories_are_not_files() {
         let root = TempDir::new().unwrap();
         let elsewhere = TempDir::new().unwrap();
         fs::write(elsewhere.path().join("one.yaml"), "secret").unwrap();

@@ -42,7 +42,7 @@ fn paths(files: &Files) -> Vec<&str> {
 }
 
 #[test]
-fn a_directory_as_flux_packs_it() {
+fn directory_is_read_as_flux_packs_it() {
     let scratch = Scratch::new("flux");
     scratch.write("a/b.yaml", "x");
     scratch.write("logo.png", "x");
@@ -60,7 +60,7 @@ fn a_directory_as_flux_packs_it() {
 }
 
 #[test]
-fn a_directory_with_patterns_of_its_own() {
+fn directory_with_ignore_file_is_filtered() {
     let scratch = Scratch::new("patterns");
     scratch.write(".sourceignore", "*.md\n");
     scratch.write("a/.sourceignore", "!keep.md\n");
@@ -77,7 +77,7 @@ fn a_directory_with_patterns_of_its_own() {
 }
 
 #[test]
-fn a_directory_over_the_limits() {
+fn directory_over_limits_is_refused() {
     let scratch = Scratch::new("limits");
     for name in ["a", "b", "c"] {
         scratch.write(name, "12345");
@@ -109,7 +109,7 @@ fn special_files_and_names_that_are_not_text() {
 }
 
 #[test]
-fn a_release_directory_is_opened_by_its_name() {
+fn release_directory_is_opened_by_its_name() {
     let scratch = Scratch::new("release");
     let path = scratch.release(NAME);
     let Opened::Release(release) = open(&path, &Limits::default()).unwrap() else { panic!("a repository") };
@@ -118,7 +118,7 @@ fn a_release_directory_is_opened_by_its_name() {
 }
 
 #[test]
-fn a_release_directory_of_another_name_is_refused() {
+fn release_directory_of_other_name_is_refused() {
     let scratch = Scratch::new("misnamed");
     let error = open(&scratch.release("openstack-scs-v5"), &Limits::default()).unwrap_err();
     assert_eq!((error.reason(), error.class()), ("InvalidName", Class::Terminal));
@@ -153,7 +153,7 @@ fn one_archive_of_a_whole_release() {
 }
 
 #[test]
-fn a_stack_repository() {
+fn stack_repository_is_read() {
     let scratch = Scratch::new("repository");
     for name in ["openstack-demo-1-34-v10", "openstack-demo-1-34-v2", "openstack-scs-v5", ".github"] {
         scratch.release(&format!("releases/{name}"));
@@ -220,7 +220,7 @@ fn check(release: &Path) -> Result<(), PinError> {
 }
 
 #[test]
-fn the_pin_is_the_last_commit_that_changed_the_release() {
+fn pin_is_the_last_change_of_the_release() {
     let repository = Repository::new("pin");
     let release = repository.0.release(&format!("releases/{NAME}"));
     repository.commit(&[]);
@@ -235,7 +235,7 @@ fn the_pin_is_the_last_commit_that_changed_the_release() {
 }
 
 #[test]
-fn a_merge_that_brought_the_release_is_its_pin() {
+fn merge_that_added_release_is_its_pin() {
     let repository = Repository::new("merge");
     repository.0.write("README.md", "x");
     let base = repository.commit(&[]);
@@ -252,7 +252,7 @@ fn a_merge_that_brought_the_release_is_its_pin() {
 }
 
 #[test]
-fn the_end_of_a_shallow_clone_is_noted() {
+fn shallow_clone_boundary_is_reported() {
     let repository = Repository::new("shallow");
     let release = repository.0.release(&format!("releases/{NAME}"));
     repository.commit(&[]);
@@ -264,7 +264,7 @@ fn the_end_of_a_shallow_clone_is_noted() {
 }
 
 #[test]
-fn a_work_tree_must_be_what_is_committed() {
+fn modified_work_tree_is_refused() {
     let repository = Repository::new("dirty");
     let release = repository.0.release(&format!("releases/{NAME}"));
     repository.0.write(".gitignore", "*.tgz\n");
@@ -298,7 +298,7 @@ fn modes_and_links_are_compared_too() {
 }
 
 #[test]
-fn a_release_that_is_not_committed() {
+fn uncommitted_release_is_refused() {
     let repository = Repository::new("new");
     repository.0.write("README.md", "x");
     let head = repository.commit(&[]);
@@ -321,7 +321,7 @@ fn many_differences_are_counted() {
 }
 
 #[test]
-fn a_repository_without_a_commit() {
+fn repository_without_commit_is_refused() {
     let scratch = Scratch::new("unborn");
     git2::Repository::init(&scratch.0).unwrap();
     let release = scratch.release(NAME);
@@ -331,7 +331,7 @@ fn a_repository_without_a_commit() {
 }
 
 #[test]
-fn no_work_tree_no_pin() {
+fn directory_without_work_tree_has_no_pin() {
     let scratch = Scratch::new("plain");
     let release = scratch.release(NAME);
     let Err(error) = Checkout::of(&release) else { panic!("it has a work tree") };

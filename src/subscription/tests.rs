@@ -53,7 +53,7 @@ fn roles_of(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used:
 }
 
 #[test]
-fn what_is_offered_used_kept_and_retiring() {
+fn roles_follow_offer_use_and_history() {
     for (spec, available, owned, used, expected) in [
         (spec(&["v1"], false, 2), Some("v1 v2"), "", "", "v1=Offered"),
         (spec(&["v1", "v9"], false, 2), Some("v1"), "v1", "", "v1=Offered v9=Offered"),
@@ -109,7 +109,7 @@ fn versions_with_a_channel_are_written_with_a_dot() {
 }
 
 #[test]
-fn custom_offers_what_it_lists_and_has_no_latest() {
+fn custom_channel_offers_only_listed_versions() {
     let custom = |versions: &[&str], auto_subscribe, limit| ClusterStackSpec {
         channel: "custom".to_owned(),
         ..spec(versions, auto_subscribe, limit)
@@ -202,7 +202,7 @@ fn release_is_orphaned_if_no_other_owner_keeps_it() {
 }
 
 #[test]
-fn a_release_has_one_holder() {
+fn release_has_one_holder() {
     let (early, late) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
     let (older, younger) = (stack("a", early, &["v1"], false), stack("b", late, &["v99"], false));
     let other_channel = ClusterStack {
@@ -222,7 +222,7 @@ fn a_release_has_one_holder() {
 }
 
 #[test]
-fn a_tenth_may_go_in_an_hour_and_always_one() {
+fn budget_is_a_tenth_per_hour_and_at_least_one() {
     let time = |text: &str| -> Timestamp { text.parse().unwrap() };
     let at = time("2026-11-20T10:00:00Z");
     let pruned = |since: &str, count| Pruned {
@@ -268,7 +268,7 @@ fn several_spend_one_budget() {
 }
 
 #[test]
-fn a_budget_is_told_with_its_size_and_its_next_hour() {
+fn budget_message_has_size_and_next_time() {
     let time = |text: &str| -> Timestamp { text.parse().unwrap() };
     let now = time("2026-11-20T10:00:00Z");
     let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time("2026-11-20T09:20:00.5Z"));
@@ -279,7 +279,7 @@ fn a_budget_is_told_with_its_size_and_its_next_hour() {
 }
 
 #[test]
-fn a_reservation_counts_until_a_status_tells_of_it() {
+fn reservation_counts_until_it_is_in_a_status() {
     let pruned = |since: &str, count| Pruned {
         since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(since.parse().unwrap()),
         count,
@@ -300,7 +300,7 @@ fn a_reservation_counts_until_a_status_tells_of_it() {
 }
 
 #[test]
-fn an_annotation_allows_what_it_names() {
+fn annotation_allows_named_deletions() {
     for (annotation, expected) in
         [(None, false), (Some(""), false), (Some("ab"), true), (Some("abc"), false), (Some("cd, ab"), true)]
     {

@@ -115,7 +115,7 @@ fn malformed(result: Result<Verified, Unverified>) -> String {
 }
 
 #[test]
-fn what_cosign_signed_is_verified() {
+fn cosign_signature_is_verified() {
     let key = key(P256);
     let simple = simple_signing::check(&key, &manifest(), PAYLOAD, &signature(0)).unwrap();
     let reference = Some("127.0.0.1:5881/csr/openstack-demo".to_owned());
@@ -127,7 +127,7 @@ fn what_cosign_signed_is_verified() {
 }
 
 #[test]
-fn the_fingerprint_is_that_of_openssl() {
+fn fingerprint_is_that_of_openssl() {
     let verified = bundle::check(&key(P256), &manifest(), BUNDLE_P256).unwrap();
     let expected = "cosign, key sha256:891cab868e3d3ab1fafbcdc874955f7adbd1a542774d8e8855e94c8982e4b604";
     assert_eq!(verified.to_string(), expected);
@@ -150,7 +150,7 @@ fn signature_of_another_manifest_or_key_is_rejected() {
 }
 
 #[test]
-fn every_changed_bit_of_a_signed_text_shows() {
+fn changed_bit_of_signed_text_is_detected() {
     for position in 0..PAYLOAD.len() {
         let mut payload = PAYLOAD.to_vec();
         payload[position] ^= 1;
@@ -163,7 +163,7 @@ fn every_changed_bit_of_a_signed_text_shows() {
 }
 
 #[test]
-fn every_changed_character_of_a_bundles_envelope_shows() {
+fn changed_character_of_envelope_is_detected() {
     let bundle: Value = serde_json::from_slice(BUNDLE_P256).unwrap();
     let payload = bundle["dsseEnvelope"]["payload"].as_str().unwrap();
     for position in (0..payload.len()).step_by(7) {
@@ -177,7 +177,7 @@ fn every_changed_character_of_a_bundles_envelope_shows() {
 }
 
 #[test]
-fn a_signature_that_is_not_der_does_not_count() {
+fn non_der_signature_is_ignored() {
     let good = STANDARD.decode(signature(0)).unwrap();
     let mut trailing = good.clone();
     trailing.push(0);
@@ -194,7 +194,7 @@ fn a_signature_that_is_not_der_does_not_count() {
 }
 
 #[test]
-fn the_text_that_was_signed_has_to_be_a_signature() {
+fn signed_text_must_be_a_signature_payload() {
     let signer = Signer::new();
     assert!(signer.says(|_| {}).is_ok());
     let other_type = |payload: &mut Value| payload["critical"]["type"] = json!("atomic container signature");
@@ -215,7 +215,7 @@ fn the_text_that_was_signed_has_to_be_a_signature() {
 }
 
 #[test]
-fn a_text_that_says_two_things_is_refused() {
+fn ambiguous_payload_is_refused() {
     let signer = Signer::new();
     let (ours, theirs) = (manifest(), other());
     let twice = format!(
@@ -237,7 +237,7 @@ fn a_text_that_says_two_things_is_refused() {
 }
 
 #[test]
-fn a_statement_that_is_no_signature_does_not_count() {
+fn other_statement_is_not_a_signature() {
     let expected = Unverified::OtherStatement("https://in-toto.io/Statement/v0.1".to_owned());
     assert_eq!(bundle::check(&key(P256), &manifest(), ATTESTATION), Err(expected));
     let signer = Signer::new();
@@ -250,7 +250,7 @@ fn a_statement_that_is_no_signature_does_not_count() {
 }
 
 #[test]
-fn a_statement_is_about_one_manifest() {
+fn statement_is_about_one_manifest() {
     let signer = Signer::new();
     let subject = |digest: &Digest| json!({"digest": {"sha256": hex(digest)}});
     let subjects = |subjects: Value| signer.states(|statement| statement["subject"] = subjects);
@@ -267,7 +267,7 @@ fn a_statement_is_about_one_manifest() {
 }
 
 #[test]
-fn a_bundle_has_one_signed_envelope() {
+fn bundle_has_one_signed_envelope() {
     let signer = Signer::new();
     let statement = json!({"_type": "", "subject": [], "predicateType": ""}).to_string();
     let good = signer.bundle("application/vnd.in-toto+json", statement.as_bytes());
@@ -294,7 +294,7 @@ fn a_bundle_has_one_signed_envelope() {
 }
 
 #[test]
-fn a_keyless_signature_is_called_so() {
+fn keyless_signature_is_reported_as_such() {
     for material in ["certificate", "x509CertificateChain"] {
         let mut bundle: Value = serde_json::from_slice(BUNDLE_ED25519).unwrap();
         bundle["verificationMaterial"] = json!({material: {"rawBytes": "MIIB"}});
@@ -304,7 +304,7 @@ fn a_keyless_signature_is_called_so() {
 }
 
 #[test]
-fn what_is_cut_off_or_without_end_is_refused() {
+fn truncated_or_endless_input_is_refused() {
     for end in 0..BUNDLE_P256.len() {
         let result = bundle::check(&key(P256), &manifest(), &BUNDLE_P256[..end]);
         assert!(malformed(result).starts_with("the bundle: "), "{end} bytes");
@@ -340,7 +340,7 @@ fn keys_that_cannot_check_signatures_are_named() {
 }
 
 #[test]
-fn a_key_that_is_not_whole_is_refused() {
+fn incomplete_key_is_refused() {
     let refused = |text: &str| match text.parse::<PublicKey>() {
         Err(KeyError::Malformed(what)) => what,
         other => panic!("{other:?}"),
@@ -360,13 +360,13 @@ fn a_key_that_is_not_whole_is_refused() {
 }
 
 #[test]
-fn a_key_with_line_ends_of_windows_is_read() {
+fn key_with_crlf_is_read() {
     assert_eq!(key(&P256.replace('\n', "\r\n")), key(P256));
     assert_eq!(key(&format!("comment\n\n{P256}\n")), key(P256));
 }
 
 #[test]
-fn flux_is_asked_for_exactly_this_identity() {
+fn identity_is_matched_exactly_in_flux() {
     let identity = Identity {
         subject: "https://github.com/scs/stacks/.github/workflows/release.yml@refs/heads/main".to_owned(),
         issuer: "https://token.actions.githubusercontent.com".to_owned(),

@@ -119,7 +119,7 @@ fn imports_go_down_only() {
 
 /// A parent and its child may name each other: they are one unit.
 #[test]
-fn imports_make_no_circle() {
+fn imports_have_no_cycle() {
     let imports = imports();
     let is_kin = |one: &Module, other: &Module| one.starts_with(other) || other.starts_with(one);
     let module_of =

@@ -286,7 +286,7 @@ fn rules_missing_offline_are_noticed() {
 }
 
 #[test]
-fn a_limit_that_differs_by_one_is_noticed() {
+fn limit_off_by_one_is_detected() {
     let mut schema = Definition::current().schema;
     let rule = "/properties/spec/properties/kubernetesVersion/x-kubernetes-validations/0/rule";
     let rule = schema.pointer_mut(rule).unwrap();

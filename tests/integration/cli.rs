@@ -109,7 +109,7 @@ fn version_is_printed_for_programs() {
 }
 
 #[test]
-fn inspect_shows_what_is_in_a_release() {
+fn inspect_shows_the_release() {
     let directory = own_directory();
     expect(&directory, "inspect-release", &["inspect", "stack", "openstack-demo-1-34-v1"]);
     expect(&directory, "inspect-json", &["inspect", "stack/releases/openstack-demo-1-34-v2", "-o", "json"]);
@@ -205,7 +205,7 @@ fn lint_reports_all_findings_of_a_stack_repository() {
 }
 
 #[test]
-fn lint_ends_with_what_it_found() {
+fn lint_exit_code_follows_findings() {
     let directory = own_directory();
     let release = "stack/releases/openstack-demo-1-34-v1";
     expect(&directory, "lint-warnings", &["lint", release]);
@@ -226,7 +226,7 @@ fn lint_opens_archives() {
 }
 
 #[test]
-fn a_release_in_archives_is_refused_in_a_stack_repository_only() {
+fn lint_refuses_archives_in_stack_repository_only() {
     let directory = scratch("packed");
     let release = directory.join("stack/releases/openstack-demo-1-34-v1");
     copy(&own_directory().join("stack/releases/openstack-demo-1-34-v1"), &release);
@@ -272,7 +272,7 @@ fn crds_are_the_files_in_crds() {
 }
 
 #[test]
-fn each_command_is_explained_by_a_line_and_with_examples() {
+fn command_help_has_summary_and_examples() {
     let help = run(&own_directory(), &["--help"]).stdout;
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     for line in listed.lines().filter(|line| !line.trim_start().starts_with("help ")) {

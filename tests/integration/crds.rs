@@ -24,7 +24,7 @@ fn files() -> Vec<(PathBuf, String)> {
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
-fn files_are_what_the_types_say() {
+fn crd_files_are_those_of_the_types() {
     if env::var("UPDATE_GOLDEN").is_ok() {
         for (path, text) in files() {
             fs::write(path, text).unwrap();
@@ -67,7 +67,7 @@ fn definitions_are_never_part_of_flux() {
 }
 
 #[test]
-fn each_field_of_ours_is_described() {
+fn own_fields_have_descriptions() {
     for definition in custom_resource_definitions() {
         let schema = serde_json::to_value(&definition).unwrap();
         let root = schema.pointer("/spec/versions/0/schema/openAPIV3Schema").unwrap();
@@ -90,7 +90,7 @@ fn assert_described(schema: &Value, path: &str) {
 }
 
 #[test]
-fn offline_rules_refuse_what_they_should_and_nothing_else() {
+fn offline_rules_refuse_exactly_the_broken_cases() {
     for case in cases() {
         let text = to_yaml(&cluster_stack("stack", "default", &case.change));
         match (case.refused, ClusterStack::from_yaml(&text)) {
@@ -129,7 +129,7 @@ fn collect(schema: &Value, path: &str, rules: &mut BTreeSet<(String, String)>) {
 }
 
 #[test]
-fn a_case_breaks_each_rule_and_a_case_keeps_it() {
+fn rules_have_passing_and_failing_cases() {
     let rules = rules();
     assert!(rules.len() > 30, "{rules:?}");
     let mut broken = vec!["cannot be changed", "a duration must be more than zero"];

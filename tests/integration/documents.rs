@@ -33,7 +33,7 @@ The operator uses all reasons in conditions, events and metrics. It also passes 
 ";
 
 #[test]
-fn the_table_of_functions_is_that_of_the_engine() {
+fn function_table_is_that_of_the_engine() {
     let mut groups: Vec<(&str, String)> = Vec::new();
     for function in functions() {
         let arguments = match function.most_arguments {
@@ -57,7 +57,7 @@ fn the_table_of_functions_is_that_of_the_engine() {
 }
 
 #[test]
-fn the_table_of_reasons_is_that_of_the_types() {
+fn reason_table_is_that_of_the_types() {
     let rows = Reason::ALL.iter().map(|reason| {
         let anchor = reason.as_str().to_lowercase();
         let texts = format!("{} | {}", reason.meaning(), reason.action()).replace('<', "\\<");

@@ -87,7 +87,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_example_gives_its_golden_output() {
+fn example_gives_its_golden_output() {
     let example = Example::new("golden");
     let run = example.generate();
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -100,7 +100,7 @@ fn the_example_gives_its_golden_output() {
 }
 
 #[test]
-fn standard_output_has_the_same_documents_as_the_directory() {
+fn stdout_and_directory_have_the_same_documents() {
     let example = Example::new("stdout");
     example.generate();
     let (stack, settings, clusters) =
@@ -139,7 +139,7 @@ fn written_again_nothing_changes() {
 }
 
 #[test]
-fn a_paused_cluster_keeps_what_it_has_with_its_charts() {
+fn paused_cluster_keeps_its_files_and_charts() {
     let example = Example::new("paused");
     example.generate();
     let before = example.files();
@@ -172,7 +172,7 @@ fn a_paused_cluster_keeps_what_it_has_with_its_charts() {
 }
 
 #[test]
-fn a_cluster_that_is_gone_takes_its_files_along_and_no_others() {
+fn removed_cluster_removes_only_its_files() {
     let example = Example::new("gone");
     example.generate();
     let mine = example.output.join("clusters/demo/two/mine.yaml");
@@ -198,7 +198,7 @@ fn foreign_kustomize_root_is_refused() {
 }
 
 #[test]
-fn an_edited_file_is_kept_and_reported() {
+fn edited_file_is_kept_and_reported() {
     let example = Example::new("edited");
     example.generate();
     let before = example.files();
@@ -224,7 +224,7 @@ fn an_edited_file_is_kept_and_reported() {
 }
 
 #[test]
-fn a_cluster_that_has_another_class_now_keeps_its_files() {
+fn cluster_moved_to_other_class_keeps_its_files() {
     let example = Example::new("moved");
     example.generate();
     let before = example.files();
@@ -257,7 +257,7 @@ fn generate_release(release: &Path) -> Run {
 }
 
 #[test]
-fn a_release_where_flux_will_not_look_is_refused() {
+fn release_outside_the_flux_path_is_refused() {
     let directory = scratch("elsewhere");
     fs::create_dir(directory.join("below")).unwrap();
     copy(Path::new(&examples("stack/releases")), &directory.join("below"));
@@ -284,7 +284,7 @@ fn a_release_where_flux_will_not_look_is_refused() {
 }
 
 #[test]
-fn an_unusable_release_is_named_with_its_errors() {
+fn unusable_release_is_named_with_its_errors() {
     let release = broken("unusable", "clusteraddon.yaml", "action: apply", "action: aply");
     let run = generate_release(&release);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
@@ -313,7 +313,7 @@ fn stages_without_effect_are_reported_once() {
 
 /// A failed `kubectl get` before the pipe must not read as "there are no Clusters": their files would be removed.
 #[test]
-fn nothing_at_all_is_not_an_empty_list() {
+fn empty_output_is_not_an_empty_list() {
     let example = Example::new("nothing");
     example.generate();
     let files = example.files();
@@ -327,7 +327,7 @@ fn nothing_at_all_is_not_an_empty_list() {
 }
 
 #[test]
-fn a_release_that_changed_after_it_was_pinned_is_refused() {
+fn release_changed_after_pin_is_refused() {
     let example = Example::new("mutated");
     example.generate();
     let source = example.output.join("sources/demo/gitrepository-docker-demo-1-34-v1.yaml");

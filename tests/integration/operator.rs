@@ -106,7 +106,7 @@ fn operator_without_api_server_stays_alive_and_exits_cleanly() {
 }
 
 #[test]
-fn without_election_it_leads_at_once() {
+fn operator_without_election_leads_at_once() {
     let arguments = ["--enable-leader-election=false", "--runtime-namespace=flux-system"];
     let mut operator = Operator::start(&kubeconfig("operator-unelected"), &arguments);
     let metrics = operator.address("metrics server listens");
@@ -118,7 +118,7 @@ fn without_election_it_leads_at_once() {
 }
 
 #[test]
-fn what_keeps_it_from_starting_is_logged_and_ends_it() {
+fn startup_failure_is_logged_and_ends_the_operator() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let kubeconfig = kubeconfig("operator-failing");

@@ -129,7 +129,7 @@ fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_promotion_is_shown_before_anything_is_written() {
+fn promotion_is_shown_before_writing() {
     let stacks = Stacks::new("shown");
     let before = stacks.git(&["rev-parse", "main"]);
     stacks.expect("promote", &PROMOTE);
@@ -143,7 +143,7 @@ fn a_promotion_is_shown_before_anything_is_written() {
 }
 
 #[test]
-fn exactly_the_content_of_the_stage_is_promoted_and_once() {
+fn stage_content_is_promoted_exactly_once() {
     let stacks = Stacks::new("content");
     stacks.done(&with(&PROMOTE, &["--push"]));
     let tree = |stage: &str| stacks.git(&["rev-parse", &format!("main:{stage}/releases/{V2}")]);
@@ -173,7 +173,7 @@ fn exactly_the_content_of_the_stage_is_promoted_and_once() {
 }
 
 #[test]
-fn a_release_comes_back_is_held_and_the_hold_is_lifted() {
+fn rollback_holds_release_until_lifted() {
     let stacks = Stacks::new("rollback");
     let before = stacks.git(&["rev-parse", "main:prod/releases"]);
     stacks.done(&with(&PROMOTE, &["--push"]));
@@ -286,7 +286,7 @@ fn merged_pull_request_is_listed_with_its_releases() {
 }
 
 #[test]
-fn a_reason_makes_no_promotion_of_a_rollback() {
+fn reason_cannot_turn_rollback_into_promotion() {
     let stacks = Stacks::new("reason");
     stacks.done(&with(&PROMOTE, &["--push"]));
     let reason = "it leaks\n\nStackflux-Promote: x\nStackflux-Source: y";
@@ -321,7 +321,7 @@ fn hold_on_present_release_is_reported_and_lifted_alone() {
 }
 
 #[test]
-fn two_who_promote_at_once_both_succeed() {
+fn concurrent_promotions_both_succeed() {
     let stacks = Stacks::new("race");
     let third = "docker-demo-1-34-v3";
     let (from, to) =

@@ -96,7 +96,7 @@ fn kubeconfig(name: &str, server: &str, proxy: Option<&str>) -> String {
 }
 
 #[test]
-fn api_server_is_asked_through_the_proxy() {
+fn api_server_request_uses_the_proxy() {
     let (proxy, own) = (Proxy::start(), Proxy::start());
     let remote = kubeconfig("remote", "https://api.example.org:6443", None);
     let status = |config: &str, environment: &[(&str, &str)]| {
@@ -140,7 +140,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn operator_asks_through_the_proxy() {
+fn operator_request_uses_the_proxy() {
     let proxy = Proxy::start();
     let config = kubeconfig("operator", "https://api.example.org:6443", None);
     let arguments = ["operator", "--kubeconfig", &config, "--runtime-namespace", "flux-system"];
@@ -150,7 +150,7 @@ fn operator_asks_through_the_proxy() {
 }
 
 #[test]
-fn git_is_asked_through_the_proxy() {
+fn git_request_uses_the_proxy() {
     let proxy = Proxy::start();
     let releases = |source: &str, more: &[(&str, &str)]| {
         let all = [("HTTP_PROXY", proxy.url.as_str()), ("HTTPS_PROXY", proxy.url.as_str())];

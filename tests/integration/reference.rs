@@ -156,6 +156,6 @@ fn document() -> String {
 }
 
 #[test]
-fn the_reference_is_that_of_the_definitions() {
+fn reference_is_that_of_the_definitions() {
     assert_is(&document(), "docs/reference.md");
 }

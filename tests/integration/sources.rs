@@ -44,7 +44,7 @@ fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Run {
 }
 
 #[test]
-fn this_machine_is_not_asked_through_a_proxy_and_others_are() {
+fn proxy_is_used_except_for_loopback() {
     let (registry, asked) = listen(NO_TAGS);
     let (proxy, through) = listen(REFUSED);
     let proxy = format!("http://user:hidden@{proxy}");

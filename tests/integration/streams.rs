@@ -72,7 +72,7 @@ fn results_unwritable_exit_2() {
 }
 
 #[test]
-fn reader_gone_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     for arguments in [&["crds"][..], &["completion", "bash"], &["--help"]] {
         let mut child = program(arguments).stdout(closed()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = String::new();

@@ -52,7 +52,7 @@ fn artifact(testbed: &Testbed, namespace: &str, name: &str, spec: &str) -> Artif
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_catalog_and_a_pinned_release_are_the_same_release() {
+async fn catalog_and_pinned_release_agree() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("artifacts").unwrap();
     let tree = scratch("artifacts");

@@ -43,7 +43,7 @@ fn get(kind: &str, namespace: &str, name: &str) -> Value {
 }
 
 #[test]
-fn the_api_server_and_the_offline_rules_agree() {
+fn api_server_and_offline_rules_agree() {
     management();
     let namespace = Testbed::shared().namespace("rules").unwrap();
     for (number, case) in cases().into_iter().enumerate() {
@@ -67,7 +67,7 @@ fn the_api_server_and_the_offline_rules_agree() {
 }
 
 #[test]
-fn what_names_the_releases_cannot_be_changed() {
+fn immutable_fields_cannot_be_changed() {
     management();
     let namespace = Testbed::shared().namespace("immutable").unwrap();
     let none = json!({"versions": []});
@@ -201,7 +201,7 @@ fn table(kind: &str, namespace: &str, name: &str) -> String {
 }
 
 #[test]
-fn the_columns_say_what_and_how() {
+fn printed_columns_show_state() {
     management();
     let namespace = Testbed::shared().namespace("columns").unwrap();
     for manifest in manifests_for_the_go_operator(&namespace) {

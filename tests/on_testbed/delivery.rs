@@ -159,7 +159,7 @@ fn documents<'a>(yaml: &'a str, kind: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_example_gets_ready_and_a_new_release_upgrades_one_addon() {
+fn example_becomes_ready_and_upgrades_one_addon() {
     let example = Example::new("example");
     let first = example.publish("docker-demo-1-34-v1");
     example.apply();

@@ -15,7 +15,7 @@ use crate::support::scratch;
 use crate::text;
 
 #[test]
-fn a_work_tree_has_the_digest_of_its_artifact() {
+fn work_tree_digest_is_that_of_its_artifact() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("digest").unwrap();
     let tree = scratch("digest");

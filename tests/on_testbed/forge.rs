@@ -106,7 +106,7 @@ fn wanted() -> PullRequest {
 }
 
 #[tokio::test]
-async fn a_pull_request_on_gitea_is_opened_found_changed_and_merged() {
+async fn gitea_pull_request_is_opened_updated_and_merged() {
     let gitea = Gitea::start().unwrap();
     let site = Site::create(&gitea, "stacks").await;
 

@@ -69,7 +69,7 @@ fn crds_are_exempt_from_prune_and_substitution() {
 
 /// All namespaced objects are in one namespace, and so are the accounts of bindings.
 #[test]
-fn each_overlay_is_in_its_namespace() {
+fn overlay_is_in_its_namespace() {
     for (overlay, namespace, elsewhere) in [
         ("base", NAMESPACE, &[][..]),
         (
@@ -94,7 +94,7 @@ fn each_overlay_is_in_its_namespace() {
 }
 
 #[test]
-fn no_role_has_a_wildcard_or_secrets() {
+fn roles_have_no_wildcard_or_secrets() {
     let objects = objects("own-namespace");
     let roles = [of_kind(&objects, "ClusterRole"), of_kind(&objects, "Role")].concat();
     assert_eq!(roles.len(), 7);
@@ -112,7 +112,7 @@ fn no_role_has_a_wildcard_or_secrets() {
 
 /// The requirements of Pod Security's level `restricted`, and a read-only root file system, which it does not require.
 #[test]
-fn the_pod_is_restricted() {
+fn pod_security_is_restricted() {
     let namespace = Testbed::shared().namespace("restricted").unwrap();
     let enforce = "pod-security.kubernetes.io/enforce=restricted";
     let cluster = installed();
@@ -137,7 +137,7 @@ fn the_pod_is_restricted() {
 /// Flux takes over objects that were applied by hand. The testbed's management cluster runs no Pods, so nothing waits
 /// for them.
 #[test]
-fn flux_installs_it() {
+fn operator_is_installed_by_flux() {
     let cluster = installed();
     let work_tree = scratch("installation");
     git(&work_tree, &["init", "--quiet", "--initial-branch=main"]);

@@ -88,7 +88,7 @@ fn paused_leader_is_replaced_after_lease_and_stays_fenced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_ends_in_good_order_hands_over_at_once() {
+async fn stopped_leader_hands_over_at_once() {
     let namespace = namespace("lease-released");
     let (first, first_holding) = candidate(&namespace, "first", LONG).await;
     soon("leadership", first.leading()).await.unwrap();

@@ -75,7 +75,7 @@ impl Live {
 }
 
 #[test]
-fn a_live_cluster_is_shown_asked_and_suspended() {
+fn live_cluster_is_shown_reconciled_and_suspended() {
     let live = Live::new();
     let young = live.run(&["status"]);
     assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
@@ -107,7 +107,7 @@ fn a_live_cluster_is_shown_asked_and_suspended() {
 }
 
 #[test]
-fn a_reconciliation_is_asked_for_and_waited_for() {
+fn reconciliation_is_requested_and_awaited() {
     let live = Live::new();
     let unheard = live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1s"]);
     assert!(unheard.code == 2 && unheard.stderr.contains("timed out after"), "{}", unheard.stderr);

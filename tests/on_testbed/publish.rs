@@ -89,7 +89,7 @@ fn stacks(name: &str, releases: &[&str], manifests: usize) -> PathBuf {
 }
 
 #[test]
-fn from_a_registry_into_the_catalog() {
+fn registry_release_reaches_the_catalog() {
     let scenario = Scenario::shared("publish");
     let registry = scenario.testbed.registry();
     let repository = format!("{}/stacks", scenario.namespace);
@@ -133,7 +133,7 @@ fn from_a_registry_into_the_catalog() {
 }
 
 #[test]
-fn several_at_once_lose_nothing() {
+fn concurrent_publishers_lose_nothing() {
     let testbed = Testbed::shared();
     let releases: Vec<String> = (1..=4).map(|number| format!("docker-many-1-34-v{number}")).collect();
     let names: Vec<&str> = releases.iter().map(String::as_str).collect();
@@ -155,7 +155,7 @@ fn several_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_killed_publisher_leaves_all_or_nothing() {
+fn killed_publisher_leaves_all_or_nothing() {
     let testbed = Testbed::shared();
     let name = "docker-killed-1-34-v1";
     let stacks = stacks("publish-killed", &[name], 300);
@@ -184,7 +184,7 @@ fn a_killed_publisher_leaves_all_or_nothing() {
 }
 
 #[tokio::test]
-async fn a_pull_request_for_a_release() {
+async fn release_is_published_by_pull_request() {
     let gitea = Gitea::start().unwrap();
     let site = Site::create(&gitea, "releases").await;
     let name = "docker-proposed-1-34-v1";

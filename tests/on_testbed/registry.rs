@@ -59,7 +59,7 @@ async fn open(address: &OciAddress, access: &Access) -> OciOrigin {
 }
 
 #[tokio::test]
-async fn both_layouts_come_as_they_were_pushed() {
+async fn both_layouts_are_fetched_as_pushed() {
     let registry = Testbed::shared().registry();
     let files = release(V1);
     let mut digests = Vec::new();
@@ -85,7 +85,7 @@ async fn both_layouts_come_as_they_were_pushed() {
 }
 
 #[tokio::test]
-async fn all_tags_and_those_that_are_no_releases() {
+async fn all_tags_are_listed_and_classified() {
     let registry = Testbed::shared().registry();
     let files = BTreeMap::from([("metadata.yaml".to_owned(), b"x".to_vec())]);
     let mut expected = Vec::new();
@@ -103,7 +103,7 @@ async fn all_tags_and_those_that_are_no_releases() {
 }
 
 #[tokio::test]
-async fn a_pinned_digest_is_what_comes() {
+async fn pinned_digest_is_fetched() {
     let registry = Testbed::shared().registry();
     let first = release(V1);
     let pinned = pusher(registry).push("pinned", V1, &first, Layout::Plain).await;
@@ -121,7 +121,7 @@ async fn a_pinned_digest_is_what_comes() {
 }
 
 #[tokio::test]
-async fn what_is_not_there() {
+async fn missing_release_is_reported() {
     let registry = Testbed::shared().registry();
     let origin = open(&address(registry, "no/such/repository"), &access(None)).await;
     assert!(matches!(origin.list().await.unwrap_err(), OriginError::NotFound { .. }));
@@ -131,7 +131,7 @@ async fn what_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_password_opens_the_protected_registry() {
+async fn protected_registry_accepts_the_password() {
     let registry = Testbed::shared().protected_registry();
     pusher(registry).push("private", V1, &release(V1), Layout::Scs).await;
     let place = address(registry, "private");
@@ -147,7 +147,7 @@ async fn a_password_opens_the_protected_registry() {
 }
 
 #[tokio::test]
-async fn the_command_lists_what_a_registry_has() {
+async fn releases_command_lists_the_registry() {
     let testbed = Testbed::shared();
     let registry = testbed.protected_registry();
     pusher(registry).push("listed", V1, &release(V1), Layout::Scs).await;

@@ -96,7 +96,7 @@ fn key() -> Verification {
 }
 
 #[tokio::test]
-async fn a_release_is_verified_in_either_format() {
+async fn release_is_verified_in_both_formats() {
     for (site, expected) in [
         (
             Site::push("signed/tag").await.with_signatures().await,
@@ -113,7 +113,7 @@ async fn a_release_is_verified_in_either_format() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_not_signed_by_the_key_is_refused() {
+async fn release_signed_by_other_key_is_refused() {
     let refused = async |site: &Site| match site.fetch(key()).await.unwrap_err() {
         OriginError::Unverified { place, error } => {
             assert_eq!(place, format!("{}@{DIGEST}", site.source()));
@@ -135,7 +135,7 @@ async fn a_release_that_is_not_signed_by_the_key_is_refused() {
 }
 
 #[tokio::test]
-async fn the_command_reads_only_what_the_key_signed() {
+async fn command_reads_only_verified_releases() {
     let site = Site::push("signed/command").await.with_bundles().await;
     let (source, key) = (site.source(), path("p256.pub").display().to_string());
     let run = stackflux(&["releases", &source, "--plain-http", "--key", &key]);

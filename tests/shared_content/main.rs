@@ -51,7 +51,7 @@ fn fields(release: &Release, addon: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_multi_stage_source_form_with_vendored_charts() {
+fn multi_stage_source_form_is_read() {
     let loaded = load("openstack-scs-1-32-v1");
     let release = &loaded.release;
     assert_eq!((release.form, release.packed), (Form::MultiStage, false));
@@ -90,7 +90,7 @@ fn today_s_production_stack_without_vendored_charts() {
 }
 
 #[test]
-fn the_packed_single_chart_form() {
+fn packed_single_chart_form_is_read() {
     for (name, version, addon_version) in
         [("docker-ferrol-1-27-v1", "v1", "v1"), ("docker-ferrol-1-27-v3", "v3", "v2")]
     {
@@ -119,7 +119,7 @@ fn two_releases_of_one_class_differ_in_their_digests() {
 }
 
 #[test]
-fn images_of_real_charts() {
+fn images_of_real_charts_are_listed() {
     let path = shared("stacks/openstack-scs-1-32-v1");
     let run = support::stackflux(&["inspect", path.to_str().unwrap(), "--output", "json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);

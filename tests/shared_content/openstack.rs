@@ -28,7 +28,7 @@ fn clusters(namespace: &str) -> String {
 }
 
 #[test]
-fn all_addons_of_two_clusters_get_ready_with_their_own_values() {
+fn addons_of_two_clusters_have_own_values() {
     let testbed = Testbed::shared();
     let management = testbed.management();
     let (namespace, directory) = (testbed.namespace("openstack").unwrap(), scratch("openstack"));

@@ -32,7 +32,7 @@ fn fields(source: &str) -> Vec<String> {
 }
 
 #[test]
-fn gives_go_s_answers() {
+fn templates_give_the_output_of_go() {
     for (source, expected) in [
         ("name: {{ .Cluster.metadata.name }}", "name: one"),
         (
@@ -63,7 +63,7 @@ fn gives_go_s_answers() {
 }
 
 #[test]
-fn a_field_that_is_needed_and_absent_is_named() {
+fn missing_required_field_is_named() {
     for (source, path) in [
         ("{{ .InfraCluster.status.network.id }}", ".InfraCluster.status.network.id"),
         ("{{ .Cluster.metadata.annotations }}", ".Cluster.metadata.annotations"),
@@ -82,7 +82,7 @@ fn a_field_that_is_needed_and_absent_is_named() {
 }
 
 #[test]
-fn asking_whether_a_field_is_there_works() {
+fn optional_field_test_reads_presence_only() {
     for (source, expected) in [
         ("{{ if .ControlPlane.spec.version }}yes{{ else }}no{{ end }}", "no"),
         ("{{ .ControlPlane.spec.version | default \"none\" }}", "none"),
@@ -99,7 +99,7 @@ fn asking_whether_a_field_is_there_works() {
 }
 
 #[test]
-fn knows_what_it_reads() {
+fn fields_read_by_template_are_listed() {
     for (source, expected) in [
         ("plain", &[][..]),
         ("{{ .Cluster.metadata.name }}", &[".Cluster.metadata.name"]),
@@ -138,7 +138,7 @@ fn knows_what_it_reads() {
 }
 
 #[test]
-fn a_changed_field_is_seen_and_another_is_not() {
+fn only_changes_of_read_fields_are_seen() {
     let template = Template::parse("t", "{{ if .Cluster.spec.x }}{{ .Cluster.metadata.name }}{{ end }}")
         .expect("a template");
     let data = |name: &str, x: Value, other: i64| json!({"Cluster": {"metadata": {"name": name, "other": other}, "spec": {"x": x}}});
@@ -156,7 +156,7 @@ fn a_changed_field_is_seen_and_another_is_not() {
 }
 
 #[test]
-fn an_error_names_its_place() {
+fn error_names_its_position() {
     let error = Template::parse("ccm/overwrite.yaml", "values: |\n  a: {{ .x | uper }}")
         .expect_err("an unknown function");
     assert_eq!(
@@ -172,7 +172,7 @@ fn an_error_names_its_place() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     for (source, expected) in [
         (r#"{{ $_ := set .Cluster "self" .Cluster }}{{ .Cluster }}"#, Limit::ValueDepth),
         (r#"{{ $x := "ab" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}"#, Limit::ValueSize),
@@ -207,7 +207,7 @@ fn deep_sources_are_refused() {
 }
 
 #[test]
-fn the_deepest_that_is_allowed_fits_the_stack() {
+fn deepest_allowed_source_fits_the_stack() {
     let nested = |open: &str, inside: &str| format!("{}{inside}{}", open.repeat(97), "{{ end }}".repeat(97));
     let parentheses = format!("{}.{}", "(".repeat(97), ")".repeat(97));
     let call = |next: &str| format!("{{{{ template \"a\" {next} }}}}");
@@ -232,7 +232,7 @@ fn the_deepest_that_is_allowed_fits_the_stack() {
 }
 
 #[test]
-fn the_table_has_each_function_once() {
+fn function_table_has_no_duplicates() {
     let mut names: Vec<_> = functions().map(|function| function.name).collect();
     let count = names.len();
     names.sort_unstable();
@@ -242,7 +242,7 @@ fn the_table_has_each_function_once() {
 }
 
 #[test]
-fn a_template_is_shared_between_threads() {
+fn template_is_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Template>();
 }
@@ -292,7 +292,7 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn never_panics_and_always_says_the_same(source in pieces()) {
+    fn random_template_never_panics_and_is_deterministic(source in pieces()) {
         if let Ok(template) = Template::parse("t", &source) {
             let first = template.render(&cluster());
             prop_assert_eq!(first, template.render(&cluster()));

@@ -43,7 +43,7 @@ fn available_release_is_delivered_as_its_stack_says() {
 }
 
 #[test]
-fn held_cluster_gets_nothing_written() {
+fn held_cluster_is_not_written() {
     let held = |scene: &mut Scene| {
         scene.fixture.edit_cluster = |cluster| cluster["status"] = json!({});
         scene.elsewhere = Some(elsewhere_hold());
@@ -77,7 +77,7 @@ fn object_of_the_other_kind_blocks_its_addon() {
 }
 
 #[test]
-fn flux_is_asked_once_a_cluster_is_reachable_again() {
+fn recovered_cluster_requests_one_reconcile() {
     let mut scene = Scene::new();
     scene.addon = available_because(Reason::Unreachable);
     assert_eq!(short(&decide(&scene.facts())), "Apply suspend [] blocked [] request retry");

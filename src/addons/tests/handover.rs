@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[test]
-fn owner_is_removed_and_what_flux_would_uninstall_is_suspended() {
+fn handover_removes_owner_and_suspends_helm_releases() {
     let next = Heir::Next("c1");
     let disown = |suspend, remove_owner, handed_over| Disown { suspend, remove_owner, handed_over };
     for (changes, heir, expected, why) in [
@@ -37,7 +37,7 @@ fn objects_of_cache_and_of_status_may_be_owned() {
 }
 
 #[test]
-fn object_is_still_owned_until_the_api_server_says_otherwise() {
+fn object_is_owned_until_the_api_server_denies_it() {
     let addon = cluster_addon(&json!({}));
     let is_owned = |changes| is_still_owned(&flux_object("HelmRelease", "cni", &changes), &addon);
     assert!(is_owned(json!({})));

@@ -15,7 +15,7 @@ const REMOVED: OwnedObject =
     OwnedObject { delivers: AddonMatch::NotInRelease, suspended: false, terminating: false };
 
 #[test]
-fn removed_object_is_deleted_when_nothing_comes_first() {
+fn removed_object_without_blocker_is_deleted() {
     for (object, is_turn, expected, why) in [
         (REMOVED, true, PruneDecision::Delete, "the release has it no more"),
         (REMOVED, false, PruneDecision::Blocked, "what replaces it may be held"),
@@ -259,7 +259,7 @@ fn budget_leaves_other_candidates_alone() {
 }
 
 #[test]
-fn unconfirmed_prune_deletes_nothing_and_says_nothing() {
+fn unconfirmed_prune_deletes_and_reports_nothing() {
     let now: Timestamp = NOW.parse().unwrap();
     let pruning = unconfirmed(due(&["a", "b"]), now);
     let kept: BTreeSet<_> = pruning

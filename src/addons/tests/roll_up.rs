@@ -37,7 +37,7 @@ fn delivered_before() -> Value {
 }
 
 #[test]
-fn receipts_say_why_addons_are_not_delivered() {
+fn receipts_give_reason_for_missing_delivery() {
     let scene = Scene::new();
     let facts = scene.facts();
     let cni = || "cni".to_owned();
@@ -91,7 +91,7 @@ fn left_objects_keep_a_release_from_being_delivered() {
 }
 
 #[test]
-fn unavailable_release_leaves_addons_as_they_are() {
+fn unavailable_release_keeps_addons() {
     let mut scene = Scene::new();
     scene.addon = delivered_before();
     let facts = scene.facts_without_release();

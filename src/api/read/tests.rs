@@ -35,7 +35,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn a_good_file_is_read_with_its_defaults() {
+fn valid_file_is_read_with_defaults() {
     let stack = ClusterStack::from_yaml(GOOD).unwrap();
     assert_eq!(stack.metadata.name.as_deref(), Some("stack"));
     assert_eq!((stack.spec.channel.as_str(), stack.spec.revision_history_limit), ("stable", 2));
@@ -88,7 +88,7 @@ fn broken_rules_are_named_with_their_lines() {
 }
 
 #[test]
-fn values_that_no_type_holds_are_named_with_their_lines() {
+fn unrepresentable_values_are_named_with_lines() {
     for (from, to, expected) in [
         ("30m", "30 minutes", "30 minutes\\\" is not a duration"),
         ("    addons", "    preset: hard\n    addons", "hard"),
@@ -115,7 +115,7 @@ fn multi_document_file_yields_cluster_stack_with_file_lines() {
 }
 
 #[test]
-fn another_version_is_not_guessed() {
+fn unknown_api_version_is_refused() {
     assert_eq!(
         refusal(&with("x-k8s.io/v1alpha1", "x-k8s.io/v1")),
         "expected a ClusterStack of clusterstack.x-k8s.io/v1alpha1, found one of clusterstack.x-k8s.io/v1"
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_change_of_a_file_panics(at in 0..GOOD.len(), length in 0_usize..9, with in "[ -~\\n\\t\u{e9}]{0,6}") {
+    fn mutated_file_never_panics(at in 0..GOOD.len(), length in 0_usize..9, with in "[ -~\\n\\t\u{e9}]{0,6}") {
         let mut text = GOOD.to_owned();
         text.replace_range(at..(at + length).min(GOOD.len()), &with);
         let _ = ClusterStack::from_yaml(&text);

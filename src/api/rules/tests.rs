@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn patterns_and_checks_say_the_same(text in texts()) {
+    fn patterns_agree_with_checks(text in texts()) {
         for ((rule, longest, check), pattern) in PATTERNS.into_iter().zip(&*COMPILED) {
             let admitted = text.chars().count() <= longest && pattern.is_match(&text);
             prop_assert_eq!(check(&text), admitted, "{} {:?}", rule.cel, text);
@@ -99,7 +99,7 @@ proptest! {
 }
 
 #[test]
-fn a_branch_is_what_git_has() {
+fn branch_rule_agrees_with_git() {
     for good in ["main", "m", "release/1.34", "stackflux/prod-1a2b3c4d", "_x", "a-"] {
         assert!(is_branch(good), "{good}");
     }

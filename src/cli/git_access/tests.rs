@@ -70,7 +70,7 @@ fn signing_key_file_defaults_to_ssh() {
 }
 
 #[test]
-fn an_author_needs_a_name_and_a_mail_address() {
+fn author_requires_name_and_email() {
     let identity = parse(&["--author", "Ann Example <ann@example.org>"]).authorship.identity().unwrap();
     assert_eq!((identity.name.as_str(), identity.email.as_str()), ("Ann Example", "ann@example.org"));
     let error = parse(&["--author", "ann@example.org"]).authorship.identity().unwrap_err();
@@ -78,7 +78,7 @@ fn an_author_needs_a_name_and_a_mail_address() {
 }
 
 #[test]
-fn the_password_for_one_server_is_not_shown_to_another() {
+fn password_is_not_sent_to_another_server() {
     let directory = TempDir::new().unwrap();
     let password = file(&directory, "password", "s3cret\n");
     let access = parse(&["--git-password-file", &password]).access;

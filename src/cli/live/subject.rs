@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_accepted() {
+    fn printed_subject_is_accepted() {
         let parsed = |text: &str, anywhere| {
             let found = candidates(text, "default", anywhere).into_iter().map(|found| {
                 let Candidate { namespace, cluster, addon } = found;

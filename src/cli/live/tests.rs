@@ -142,12 +142,12 @@ fn why(name: &str, addon: Option<&str>) -> String {
 }
 
 #[test]
-fn a_tree_has_everything_from_the_stack_to_what_flux_applied() {
+fn tree_spans_stack_to_applied_objects() {
     insta::assert_snapshot!("tree", tree_of(None, None));
 }
 
 #[test]
-fn a_tree_is_narrowed_to_a_cluster_a_release_or_a_namespace() {
+fn tree_is_limited_to_cluster_release_or_namespace() {
     insta::assert_snapshot!("tree-cluster", tree_of(Some("prod"), Some((Named::Cluster, "one"))));
     let all_but_the_stack = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("ClusterStack"));
@@ -165,7 +165,7 @@ fn a_tree_is_narrowed_to_a_cluster_a_release_or_a_namespace() {
 }
 
 #[test]
-fn a_tree_is_ready_when_everything_in_it_is() {
+fn tree_is_ready_if_all_parts_are() {
     let mut lists = lists();
     assert!(!tree::all_ready(&tree::tree(&snapshot(None), None)));
     assert!(!tree::all_ready(&[]), "nothing is not everything");
@@ -197,7 +197,7 @@ fn a_tree_is_ready_when_everything_in_it_is() {
 }
 
 #[test]
-fn a_clusteraddon_of_another_release_does_not_count() {
+fn outdated_cluster_addon_is_not_counted() {
     let mut lists = lists();
     let mut outdated = addon("prod", "one", "Applied", "Applied", "");
     outdated["status"]["release"] = json!({"desired": "docker-demo-1-34-v0"});
@@ -223,7 +223,7 @@ fn status_counts_the_addons_of_the_release_only() {
 }
 
 #[test]
-fn status_says_what_is_known_of_a_ready_release() {
+fn status_describes_a_ready_release() {
     let mut lists = lists();
     let release = &mut lists.releases[0];
     release.metadata.deletion_timestamp = Some(read(json!(NOW)));
@@ -241,7 +241,7 @@ fn status_says_what_is_known_of_a_ready_release() {
 }
 
 #[test]
-fn an_object_of_a_kind_that_was_not_read_is_not_called_missing() {
+fn object_of_unread_kind_is_not_reported_missing() {
     let mut lists = lists();
     lists.flux.retain(|(kind, _)| *kind != FluxKind::HelmRelease);
     lists.flux.push((FluxKind::HelmRelease, None));
@@ -254,7 +254,7 @@ fn an_object_of_a_kind_that_was_not_read_is_not_called_missing() {
 
 /// A tenant may read only their own namespace: objects elsewhere may exist.
 #[test]
-fn what_may_not_be_read_is_not_called_missing() {
+fn forbidden_object_is_not_reported_missing() {
     let mut lists = lists();
     (lists.stacks, lists.releases, lists.is_narrow) = (Vec::new(), Vec::new(), true);
     let snapshot = Snapshot::new(lists, Some("prod".to_owned()), NOW.parse().unwrap());
@@ -304,13 +304,13 @@ fn why_follows_the_chain_to_flux_messages() {
 }
 
 #[test]
-fn why_says_what_a_cluster_without_addons_lacks() {
+fn why_explains_a_cluster_without_addons() {
     let all = ["young", "lost", "old", "foreign", "plain"].map(|name| why(name, None));
     insta::assert_snapshot!("why-unclaimed", all.join("\n"));
 }
 
 #[test]
-fn events_are_those_of_what_stackflux_wrote() {
+fn events_are_limited_to_objects_of_stackflux() {
     let event = |group: &str, kind: &str, namespace: &str, name: &str, time: &str| {
         read(json!({
             "metadata": {"name": "event", "namespace": namespace},

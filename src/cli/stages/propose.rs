@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_no_markdown_and_the_trailers_are_found() {
+    fn reason_is_escaped_and_trailers_are_found() {
         let reason = "@team\n```\n# heading\r\nStackflux-Rollback: y";
         let body = body(&change(reason, 1));
         let line = "\nStackflux-Lifted-Hold: @team ``` # heading Stackflux-Rollback: y\n";
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_its_trailers_however_long_the_text_is() {
+    fn long_body_keeps_its_trailers() {
         for (reason, lines) in [("it leaked", 1), ("it leaked", 2000), ("ö".repeat(100_000).as_str(), 2000)]
         {
             let body = body(&change(reason, lines));

@@ -51,7 +51,7 @@ fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Op
 }
 
 #[test]
-fn definitions_are_found_in_both_places_and_nowhere_else() {
+fn definitions_are_found_in_both_directories_only() {
     let from = files(&[
         ("a/crds/one.yaml", format!("# comment\n{}---\n{}", crd("kept.x", "a"), crd("gone.x", "a"))),
         (
@@ -78,7 +78,7 @@ fn definitions_are_found_in_both_places_and_nowhere_else() {
 }
 
 #[test]
-fn a_template_that_becomes_a_crd_of_the_chart_is_deleted() {
+fn template_that_becomes_crd_is_deleted() {
     let (template, crd) =
         (files(&[("a/templates/x.yaml", crd("x", "a"))]), files(&[("a/crds/x.yaml", crd("x", "a"))]));
     let both = files(&[("a/templates/z.yaml", self::crd("x", "a")), ("a/crds/x.yaml", self::crd("x", "a"))]);
@@ -90,7 +90,7 @@ fn a_template_that_becomes_a_crd_of_the_chart_is_deleted() {
 }
 
 #[test]
-fn manifests_without_a_chart_are_pruned_wherever_they_are() {
+fn plain_manifests_are_pruned_everywhere() {
     let (there, gone) =
         (files(&[("a/crds/x.yaml", crd("x", "a"))]), files(&[("a/other.yaml", String::new())]));
     let kinds = |from, to| kinds_of((from, false), (to, false));
@@ -106,7 +106,7 @@ fn manifests_without_a_chart_are_pruned_wherever_they_are() {
 }
 
 #[test]
-fn what_asks_to_be_kept_is_not_deleted() {
+fn object_with_keep_policy_is_not_deleted() {
     let gone = files(&[("a/Chart.yaml", String::new())]);
     let deleted_by = |annotations: &str, is_chart: bool| {
         let text = crd("x", "a").replace("  annotations:\n    name: no\n", annotations);
@@ -134,7 +134,7 @@ fn what_asks_to_be_kept_is_not_deleted() {
 }
 
 #[test]
-fn definitions_in_vendored_charts_are_found_however_deep() {
+fn definitions_in_nested_vendored_charts_are_found() {
     let packed = |group: &str| {
         let inner = archive(&[("inner/crds/a.yaml", crd("deep.x", group).into_bytes())]);
         archive(&[("outer/Chart.yaml", b"name: outer\n".to_vec()), ("outer/charts/inner-1.tgz", inner)])
@@ -150,7 +150,7 @@ fn definitions_in_vendored_charts_are_found_however_deep() {
 }
 
 #[test]
-fn an_archive_that_holds_itself_many_times_ends() {
+fn nested_archive_is_read_up_to_a_limit() {
     let mut packed = archive(&[("x/crds/a.yaml", crd("deep.x", "a").into_bytes())]);
     for _ in 0..super::DEPTH + 2 {
         packed = archive(&[("x/charts/x.tgz", packed.clone()), ("x/charts/y.tgz", packed)]);
@@ -183,7 +183,7 @@ fn missing_chart_is_reported() {
 }
 
 #[test]
-fn a_wrapper_that_is_called_otherwise_is_the_same_wrapper() {
+fn renamed_wrapper_is_the_same_wrapper() {
     let side =
         |name: &str| Contents { chart: Some((name.to_owned(), "v1".to_owned())), ..Contents::default() };
     let compared = side("scs-1-32").compare(&side("CNI"));

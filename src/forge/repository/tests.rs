@@ -15,7 +15,7 @@ fn refused(url: &str, kind: Option<ForgeKind>, api: Option<&str>) -> String {
 }
 
 #[test]
-fn forges_that_everybody_knows_are_found_by_their_host() {
+fn public_forges_are_known_by_host() {
     use ForgeKind::{GitHub, GitLab, Gitea};
     let table = [
         ("https://github.com/acme/stacks.git", GitHub, "https://api.github.com/repos/acme/stacks/pulls"),
@@ -57,13 +57,13 @@ fn forge_kind_of_unknown_host_is_required() {
 }
 
 #[test]
-fn the_port_of_ssh_is_not_that_of_the_api() {
+fn ssh_port_is_not_used_for_the_api() {
     let place = pulls("ssh://git@git.example.com:2222/acme/stacks", Some(ForgeKind::Gitea), None).1;
     assert_eq!(place, "https://git.example.com/api/v1/repos/acme/stacks/pulls");
 }
 
 #[test]
-fn a_forge_may_be_in_a_directory_of_its_host() {
+fn forge_below_a_path_of_its_host_is_supported() {
     let api = Some("https://example.com/git/api/v1/");
     let expected = "https://example.com/git/api/v1/repos/acme/stacks/pulls";
     for url in ["https://example.com/git/acme/stacks.git", "ssh://git@example.com/acme/stacks.git"] {
@@ -75,7 +75,7 @@ fn a_forge_may_be_in_a_directory_of_its_host() {
 }
 
 #[test]
-fn a_path_that_is_no_repository_is_refused() {
+fn path_without_repository_is_refused() {
     for url in
         ["https://github.com/acme", "https://github.com/acme/stacks/tree/main", "https://codeberg.org/a/b/c"]
     {
@@ -94,7 +94,7 @@ fn a_path_that_is_no_repository_is_refused() {
 }
 
 #[test]
-fn what_has_a_meaning_in_a_url_stays_text() {
+fn reserved_url_characters_are_escaped() {
     let place = pulls("https://codeberg.org/ac%2Fme/sta cks".replace(' ', "%20").as_str(), None, None).1;
     assert_eq!(place, "https://codeberg.org/api/v1/repos/ac%252Fme/sta%2520cks/pulls");
 }

@@ -51,7 +51,7 @@ fn check(directory: &TempDir, bundle: &[&str], shown: &[u8], host: &str) -> Resu
 }
 
 #[test]
-fn a_certificate_is_for_its_names_and_its_time() {
+fn certificate_is_valid_for_its_names_and_period() {
     let directory = directory();
     let leaf = signed(&directory, "2");
     for host in ["git.example.org", "GIT.example.org", "10.0.0.1"] {
@@ -66,7 +66,7 @@ fn a_certificate_is_for_its_names_and_its_time() {
 }
 
 #[test]
-fn a_certificate_that_is_named_itself_is_trusted_for_its_names() {
+fn pinned_certificate_is_trusted_for_its_names() {
     let directory = directory();
     let own = der(&directory, "own.crt");
     assert_eq!(check(&directory, &["ca.crt", "own.crt"], &own, "git.example.org"), Ok(()));
@@ -75,7 +75,7 @@ fn a_certificate_that_is_named_itself_is_trusted_for_its_names() {
 }
 
 #[test]
-fn a_bundle_without_certificates_is_no_trust_at_all() {
+fn empty_certificate_bundle_is_refused() {
     for bundle in ["", "text", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         assert!(Trusted::new(bundle.as_bytes()).is_err(), "{bundle:?}");
     }

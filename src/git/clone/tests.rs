@@ -42,7 +42,7 @@ fn every_reference_kind_resolves_to_its_commit() {
 }
 
 #[test]
-fn what_is_not_there_is_none_also_after_it_was_there() {
+fn missing_reference_is_none_after_its_deletion() {
     let (_directory, url, first) = remote();
     let clone = BareRepository::temporary(access(&url)).unwrap();
     let no_commit = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
@@ -77,7 +77,7 @@ fn empty_repository_has_no_branch_and_missing_one_is_reported() {
 }
 
 #[test]
-fn names_that_are_no_names_are_refused() {
+fn invalid_reference_names_are_refused() {
     let (_directory, url, commit) = remote();
     let clone = BareRepository::temporary(access(&url)).unwrap();
     for name in ["", "*", "a..b", "a b", "a:b", "a\nb", "/a", "a.lock", "a^"] {
@@ -89,7 +89,7 @@ fn names_that_are_no_names_are_refused() {
 }
 
 #[test]
-fn the_whole_name_of_a_reference_is_no_branch() {
+fn full_reference_name_is_not_a_branch() {
     let (_directory, url, commit) = remote();
     let clone = BareRepository::temporary(access(&url)).unwrap();
     for result in [
@@ -103,7 +103,7 @@ fn the_whole_name_of_a_reference_is_no_branch() {
 }
 
 #[test]
-fn the_first_branch_is_the_one_that_head_names() {
+fn first_branch_is_that_of_head() {
     let (_directory, url, commit) = remote();
     let repository = Repository::open(&url).unwrap();
     let object = repository.find_commit(commit.0).unwrap();
@@ -125,7 +125,7 @@ fn the_first_branch_is_the_one_that_head_names() {
 }
 
 #[test]
-fn a_branch_is_only_made_in_an_empty_repository() {
+fn branch_is_created_in_empty_repository_only() {
     let (_directory, url, commit) = remote();
     let clone = BareRepository::temporary(access(&url)).unwrap();
     assert_eq!(clone.fetch_to_change("main").unwrap(), Some(commit));
@@ -140,7 +140,7 @@ fn a_branch_is_only_made_in_an_empty_repository() {
 }
 
 #[test]
-fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
+fn clone_is_exclusive_and_reused() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
     let clone = BareRepository::open(&kept, access(&url)).unwrap();
@@ -152,7 +152,7 @@ fn a_clone_belongs_to_one_at_a_time_and_keeps_what_it_has() {
 }
 
 #[test]
-fn what_a_killed_process_has_left_is_no_obstacle() {
+fn leftovers_of_killed_process_are_ignored() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
     let fetched =
@@ -168,7 +168,7 @@ fn what_a_killed_process_has_left_is_no_obstacle() {
 }
 
 #[test]
-fn a_clone_in_which_many_commits_were_made_is_made_anew() {
+fn clone_with_many_commits_is_replaced() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");
     let clone = BareRepository::open(&kept, access(&url)).unwrap();
@@ -185,7 +185,7 @@ fn a_clone_in_which_many_commits_were_made_is_made_anew() {
 }
 
 #[test]
-fn credentials_do_not_go_over_plain_http_to_another_machine() {
+fn credentials_are_not_sent_over_remote_plain_http() {
     let https = Some(("ann".to_owned(), secrecy::SecretString::from("s3cret")));
     let with = |plain_http| Credentials { https: https.clone(), plain_http, ..Credentials::default() };
     let fetch = |url: &str, credentials| {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_message_is_read_as_it_was_written() {
+fn message_round_trips() {
     let message = Message {
         subject: "publish: openstack-scs2-1-34-v2".into(),
         body: "From a registry.\n\nTwo paragraphs: the second.".into(),
@@ -32,7 +32,7 @@ fn git_reads_the_same_trailers() {
 }
 
 #[test]
-fn a_value_cannot_add_a_trailer() {
+fn value_cannot_add_a_trailer() {
     let message = Message::new("subject\n\nFake: 1").trailer("Source", "x\nDigest: fake\r\n\nFake: 2");
     let read = Message::parse(&message.to_string());
     assert_eq!(read.trailers, [("Source".to_owned(), "x Digest: fake Fake: 2".to_owned())]);
@@ -40,14 +40,14 @@ fn a_value_cannot_add_a_trailer() {
 }
 
 #[test]
-fn a_last_paragraph_of_prose_has_no_trailers() {
+fn prose_paragraph_has_no_trailers() {
     let read = Message::parse("subject\n\nSee: this\nand that\n");
     assert!(read.trailers.is_empty());
     assert_eq!(read.body, "See: this\nand that");
 }
 
 #[test]
-fn an_author_is_a_name_and_an_address() {
+fn author_has_name_and_address() {
     let time = Timestamp::UNIX_EPOCH;
     let identity = Identity::parse(" Ann Example <ann@example.org> ", time).unwrap();
     assert_eq!((identity.name.as_str(), identity.email.as_str()), ("Ann Example", "ann@example.org"));
@@ -59,7 +59,7 @@ fn an_author_is_a_name_and_an_address() {
 }
 
 #[test]
-fn a_commit_is_named_by_all_of_its_digits() {
+fn abbreviated_commit_is_refused() {
     let digits = "0123456789abcdef0123456789abcdef01234567";
     assert_eq!(digits.parse::<CommitId>().unwrap().to_string(), digits);
     for text in ["", "0123", "main", &digits.replace('f', "g"), &format!("{digits}0")] {
@@ -70,7 +70,7 @@ fn a_commit_is_named_by_all_of_its_digits() {
 proptest! {
     /// No subject or value can add, change or remove trailers.
     #[test]
-    fn a_message_has_the_trailers_that_were_added(subject in "\\PC{1,20}[\\n\\r]{0,2}[ -~]{0,20}", value in "[ -~\\n\\r]{0,30}") {
+    fn message_contains_added_trailers(subject in "\\PC{1,20}[\\n\\r]{0,2}[ -~]{0,20}", value in "[ -~\\n\\r]{0,30}") {
         let message = Message::new(subject).trailer("Source", &value).trailer("Digest", "sha256:0");
         let read = Message::parse(&message.to_string());
         let keys: Vec<&str> = read.trailers.iter().map(|(key, _)| key.as_str()).collect();

@@ -37,7 +37,7 @@ fn listed(files: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_is_not_named_stays() {
+fn unnamed_files_are_kept() {
     let found = after(|edit, _| {
         edit.write("a/c/x", file("1")).unwrap();
         edit.write("new/er/y", file("2")).unwrap();
@@ -58,13 +58,13 @@ fn emptied_directory_is_removed() {
 }
 
 #[test]
-fn removing_everything_leaves_an_empty_commit_and_not_an_error() {
+fn removing_all_files_makes_an_empty_tree() {
     let found = after(|edit, _| edit.clear_directory("").unwrap());
     assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
-fn what_was_not_there_is_removed_without_a_commit() {
+fn removing_missing_file_makes_no_commit() {
     let (_directory, clone) = clone();
     let first = commit(&clone, None, &edit(&[("a/b", "1")]));
     let mut change = Edit::default();
@@ -77,7 +77,7 @@ fn what_was_not_there_is_removed_without_a_commit() {
 }
 
 #[test]
-fn an_emptied_directory_has_what_is_written_afterwards() {
+fn emptied_directory_has_only_later_files() {
     let found = after(|edit, _| {
         edit.write("a/lost", file("0")).unwrap();
         edit.clear_directory("a").unwrap();
@@ -99,7 +99,7 @@ fn copied_directory_contains_source_content_and_later_edits() {
 }
 
 #[test]
-fn what_is_in_the_way_is_replaced_only_where_it_was_removed() {
+fn obstacle_is_replaced_only_if_removed() {
     let found = after(|edit, _| {
         edit.remove("e").unwrap();
         edit.write("e/f", file("2")).unwrap();
@@ -125,7 +125,7 @@ fn removing_below_a_file_leaves_the_file() {
 }
 
 #[test]
-fn the_mode_is_kept() {
+fn file_mode_is_kept() {
     let (_directory, clone) = clone();
     let mut change = Edit::default();
     let executable = File { content: b"#!/bin/sh".to_vec(), executable: true };
@@ -145,7 +145,7 @@ fn paths_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn the_digest_names_the_change_and_not_what_it_is_applied_to() {
+fn edit_digest_is_independent_of_its_base() {
     let digest = |files: &[(&str, &str)]| edit(files).digest();
     assert_eq!(digest(&[("a", "1"), ("b", "2")]), digest(&[("b", "2"), ("a", "1")]));
     let others = [

@@ -20,7 +20,7 @@ fn check(text: &str, host: &str, port: u16, byte: u8) -> Result<(), HostKeyError
 }
 
 #[test]
-fn a_host_is_known_by_its_name_and_port() {
+fn host_is_known_by_name_and_port() {
     let text = ["# a comment", "", &line_of("host,10.0.0.1", 1), &line_of("[host]:2222", 2)].join("\n");
     assert_eq!(check(&text, "host", 22, 1), Ok(()));
     assert_eq!(check(&text, "HOST", 22, 1), Ok(()));
@@ -36,13 +36,13 @@ fn a_host_is_known_by_its_name_and_port() {
 }
 
 #[test]
-fn an_address_of_ipv6_has_no_brackets_of_its_own() {
+fn ipv6_address_has_no_brackets() {
     assert_eq!(check(&line_of("::1", 1), "[::1]", 22, 1), Ok(()));
     assert_eq!(check(&line_of("[::1]:2222", 1), "[::1]", 2222, 1), Ok(()));
 }
 
 #[test]
-fn any_of_several_keys_is_right() {
+fn any_listed_key_is_accepted() {
     let text = line_of("host", 1) + &line_of("host", 2);
     assert_eq!(check(&text, "host", 22, 2), Ok(()));
     let Err(HostKeyError::Changed { known, .. }) = check(&text, "host", 22, 3) else {
@@ -52,7 +52,7 @@ fn any_of_several_keys_is_right() {
 }
 
 #[test]
-fn a_hashed_name_is_one_that_ssh_keygen_has_hashed() {
+fn hashed_name_matches_ssh_keygen() {
     let hashed = "|1|E9Hsbx3eFdtqfcwspk1hXDDe0gU=|2uBb30w15xynVHBso/8Whmq+0Fw= ssh-ed25519 \
                   AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
     let known = KnownHosts::new(hashed, "/etc/known");
@@ -62,7 +62,7 @@ fn a_hashed_name_is_one_that_ssh_keygen_has_hashed() {
 }
 
 #[test]
-fn a_revoked_key_is_refused_even_where_another_line_has_it() {
+fn revoked_key_overrides_other_lines() {
     let text = line_of("host", 1) + &format!("@revoked {}", line_of("*", 1));
     assert!(matches!(check(&text, "host", 22, 1), Err(HostKeyError::Revoked { .. })));
     let text = line_of("host", 1) + &format!("@revoked {}", line_of("host", 2));
@@ -74,7 +74,7 @@ fn a_revoked_key_is_refused_even_where_another_line_has_it() {
 }
 
 #[test]
-fn the_key_of_an_authority_is_no_host_key() {
+fn authority_key_is_not_a_host_key() {
     let text = format!("@cert-authority {}", line_of("host", 1));
     assert!(matches!(check(&text, "host", 22, 1), Err(HostKeyError::Unknown { .. })));
 }
@@ -99,13 +99,13 @@ fn patterns_match_as_sshd_has_them() {
 }
 
 #[test]
-fn a_pattern_of_stars_takes_no_long_time() {
+fn pattern_of_stars_is_matched_quickly() {
     let pattern = "*a".repeat(5_000) + "b";
     assert!(!is_like(&pattern, &"a".repeat(5_000)));
 }
 
 #[test]
-fn lines_that_make_no_sense_are_none() {
+fn invalid_lines_are_ignored() {
     let broken = [
         "host",
         "host ssh-ed25519",
@@ -122,7 +122,7 @@ fn lines_that_make_no_sense_are_none() {
 }
 
 #[test]
-fn an_error_names_host_fingerprint_and_file_as_ssh_does() {
+fn error_names_host_fingerprint_and_file() {
     let key =
         STANDARD.decode("AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl").unwrap();
     let error = KnownHosts::new("", "/etc/known").check("github.com", 22, &key).unwrap_err().to_string();
@@ -134,7 +134,7 @@ fn an_error_names_host_fingerprint_and_file_as_ssh_does() {
 }
 
 #[test]
-fn what_a_server_calls_its_key_cannot_draw_on_the_terminal() {
+fn unknown_key_type_is_not_printed() {
     let mut key = vec![0, 0, 0, 4];
     key.extend(b"\x1b[2J");
     assert_eq!(kind(&key), "a key of unknown kind");
@@ -145,7 +145,7 @@ fn what_a_server_calls_its_key_cannot_draw_on_the_terminal() {
 proptest! {
     /// Only the listed key is trusted, and no text panics.
     #[test]
-    fn any_text_trusts_no_other_key(
+    fn random_text_trusts_no_key(
         text in "(@revoked |@cert-authority )?[!*?,|a-c0-9.:\\[\\]=]{0,12} (ssh-ed25519|ssh-rsa|x) [A-Za-z0-9+/=]{0,60}( [ -~]{0,8})?",
         shown in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
     ) {

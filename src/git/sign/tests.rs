@@ -48,7 +48,7 @@ fn verify(directory: &TempDir, commit: CommitId) {
 }
 
 #[test]
-fn git_accepts_a_commit_that_is_signed_with_an_ssh_key() {
+fn commit_signed_with_ssh_is_accepted_by_git() {
     let directory = TempDir::new().unwrap();
     let key = ssh_key(&directory, "");
     let clone = clone(&directory);
@@ -70,7 +70,7 @@ fn encrypted_ssh_key_signs_only_with_its_passphrase() {
 }
 
 #[test]
-fn git_accepts_a_commit_that_is_signed_with_a_gpg_key() {
+fn commit_signed_with_gpg_is_accepted_by_git() {
     let directory = TempDir::new().unwrap();
     let home = directory.path().join("gpg");
     fs::create_dir(&home).unwrap();
@@ -92,7 +92,7 @@ fn git_accepts_a_commit_that_is_signed_with_a_gpg_key() {
 }
 
 #[test]
-fn no_commit_is_made_without_the_signature_that_was_asked_for() {
+fn failed_signature_makes_no_commit() {
     let directory = TempDir::new().unwrap();
     let clone = clone(&directory);
     let error = commit(&clone, &Signer::SshFile(directory.path().join("missing"))).unwrap_err();

@@ -58,7 +58,7 @@ fn tree_entry_kinds_and_modes_are_distinguished() {
 }
 
 #[test]
-fn nothing_is_in_no_commit() {
+fn snapshot_without_commit_is_empty() {
     let (_directory, repository, _) = repository(&[]);
     let snapshot = Snapshot::new(&repository, None).unwrap();
     assert_eq!(snapshot.commit(), None);
@@ -68,7 +68,7 @@ fn nothing_is_in_no_commit() {
 }
 
 #[test]
-fn more_than_the_limits_is_refused_before_it_is_read() {
+fn tree_over_limits_is_refused_before_reading() {
     let large = vec![0; 1_000];
     let (_directory, repository, commit) =
         repository(&[("a/large", &large, 0), ("b/1", b"", 0), ("b/2", b"", 0)]);
@@ -82,7 +82,7 @@ fn more_than_the_limits_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_tree_that_has_itself_within_limits_of_depth_is_refused() {
+fn self_similar_tree_is_refused() {
     let (_directory, repository, _) = repository(&[]);
     let mut tree = repository.treebuilder(None).unwrap().write().unwrap();
     for _ in 0..100 {

@@ -46,7 +46,7 @@ fn first_commit_creates_branch_and_same_edit_adds_none() {
 }
 
 #[test]
-fn what_others_have_pushed_meanwhile_is_kept() {
+fn concurrent_push_is_kept() {
     let (_directory, remote) = bare();
     let (ours, theirs) = (clone(&remote), clone(&remote));
     write(&ours, &main_branch(), &[("a", "1")]);
@@ -89,7 +89,7 @@ fn history_rewritten_meanwhile_is_built_upon() {
 }
 
 #[test]
-fn fifty_at_once_lose_nothing() {
+fn fifty_concurrent_updates_lose_nothing() {
     let (_directory, remote) = bare();
     let attempts = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -111,7 +111,7 @@ fn fifty_at_once_lose_nothing() {
 }
 
 #[test]
-fn an_error_of_the_change_ends_it() {
+fn error_of_change_ends_the_update() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let ended = update(&clone, &main_branch(), None, |_| Err::<Option<Proposal>, _>(std::fmt::Error));
@@ -120,7 +120,7 @@ fn an_error_of_the_change_ends_it() {
 }
 
 #[test]
-fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
+fn pull_request_branch_is_reused() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let base = commit(write(&clone, &main_branch(), &[("a", "1")]));
@@ -131,7 +131,7 @@ fn a_pull_request_has_a_branch_of_its_own_that_is_found_again() {
 }
 
 #[test]
-fn a_pull_request_needs_the_branch_that_it_is_for() {
+fn pull_request_without_base_is_refused() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let ended = update(&clone, &pull_request(), None, |_| Ok::<_, Infallible>(Some(proposal(&[("b", "2")]))));
@@ -140,7 +140,7 @@ fn a_pull_request_needs_the_branch_that_it_is_for() {
 }
 
 #[test]
-fn a_branch_without_the_history_of_the_others_is_not_made() {
+fn branch_without_shared_history_is_refused() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
@@ -151,7 +151,7 @@ fn a_branch_without_the_history_of_the_others_is_not_made() {
 }
 
 #[test]
-fn a_pull_request_follows_its_base_by_a_merge() {
+fn pull_request_merges_its_base() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
@@ -165,7 +165,7 @@ fn a_pull_request_follows_its_base_by_a_merge() {
 }
 
 #[test]
-fn the_branch_of_a_merged_pull_request_is_used_again() {
+fn branch_of_merged_pull_request_is_reused() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);
@@ -193,7 +193,7 @@ fn foreign_commit_on_pull_request_branch_is_not_overwritten() {
 }
 
 #[test]
-fn a_directory_with_a_hook_that_may_refuse_is_not_pushed_to() {
+fn local_repository_with_hook_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let (_directory, remote) = bare();
     let clone = clone(&remote);
@@ -213,7 +213,7 @@ fn a_directory_with_a_hook_that_may_refuse_is_not_pushed_to() {
 }
 
 #[test]
-fn a_push_from_another_place_than_expected_changes_nothing() {
+fn push_from_unexpected_commit_changes_nothing() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a", "1")]));

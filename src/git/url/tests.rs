@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn every_form_keeps_what_libgit2_needs_and_shows_no_user() {
+fn url_forms_work_for_libgit2_and_hide_the_user() {
     let cases = [
         ("https://host/a/b.git", Transport::Https, "https://host/a/b.git", "https://host/a/b.git", "a/b"),
         ("https://ann@host:8443/b", Transport::Https, "https://host:8443/b", "https://host:8443/b", "b"),
@@ -36,7 +36,7 @@ fn every_form_keeps_what_libgit2_needs_and_shows_no_user() {
 }
 
 #[test]
-fn a_password_in_the_address_is_refused_without_showing_it() {
+fn password_in_url_is_refused_and_hidden() {
     for text in [
         "https://ann:s3cret@host/b",
         "https://:s3cret@host/b",
@@ -56,7 +56,7 @@ fn a_password_in_the_address_is_refused_without_showing_it() {
 }
 
 #[test]
-fn what_git_would_run_or_take_for_an_option_is_refused() {
+fn url_that_git_would_execute_is_refused() {
     let hostile = [
         "ext::sh -c touch% /tmp/x",
         "fd::17",
@@ -116,7 +116,7 @@ fn loopback_is_this_machine_alone() {
 proptest! {
     /// Every accepted URL parses again to the same repository, and shows no user.
     #[test]
-    fn any_text_is_refused_or_read_again(text in "(https|ssh|http|file|ext|[a-z]{0,4})?:{0,2}/{0,2}[ -~]{0,40}") {
+    fn random_url_is_refused_or_round_trips(text in "(https|ssh|http|file|ext|[a-z]{0,4})?:{0,2}/{0,2}[ -~]{0,40}") {
         if let Ok(url) = text.parse::<GitUrl>() {
             let again: GitUrl = url.remote().parse().unwrap();
             prop_assert_eq!(again.remote(), url.remote());

@@ -26,7 +26,7 @@ fn scheme_decides_the_variable() {
 }
 
 #[test]
-fn this_machine_is_asked_straight() {
+fn loopback_bypasses_the_proxy() {
     let proxies = proxies(&[("ALL_PROXY", "p")]);
     for url in ["https://127.0.0.1:6443/", "https://localhost/", "http://[::1]/", "http://a.localhost/"] {
         assert_eq!(through(&proxies, url), None, "{url}");
@@ -34,7 +34,7 @@ fn this_machine_is_asked_straight() {
 }
 
 #[test]
-fn no_proxy_entries() {
+fn no_proxy_entries_are_matched() {
     let except = "example.org, .example.com,*.example.net:8443,10.0.0.0/8,192.0.2.1,fd00::/8,[2001:db8::1]:443,,a/b,:x";
     let some = proxies(&[("ALL_PROXY", "p"), ("NO_PROXY", except)]);
     for (url, is_straight) in [

@@ -57,7 +57,7 @@ fn serve(certificate: &[u8], key: &[u8], answer: String) -> Url {
 }
 
 #[tokio::test]
-async fn a_ca_of_ones_own() {
+async fn custom_ca_is_trusted() {
     let [ca, certificate, key] = certificates();
     let url = serve(&certificate, &key, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".to_owned());
     let trusting = Client::new(Options { ca: Some(ca), ..options() }).unwrap();
@@ -69,7 +69,7 @@ async fn a_ca_of_ones_own() {
 }
 
 #[tokio::test]
-async fn never_from_https_to_http() {
+async fn https_is_not_redirected_to_http() {
     let plain = host::Host::start(|_| reply(200, "")).await;
     let [ca, certificate, key] = certificates();
     let to = format!("{}x?hidden", plain.url);
@@ -87,7 +87,7 @@ async fn never_from_https_to_http() {
 }
 
 #[tokio::test]
-async fn who_speaks_no_tls_says_so() {
+async fn server_without_tls_is_reported() {
     let plain = host::Host::start(|_| reply(200, "")).await;
     let mut url = plain.url.clone();
     url.set_scheme("https").unwrap();
@@ -96,7 +96,7 @@ async fn who_speaks_no_tls_says_so() {
 }
 
 #[test]
-fn files_that_hold_no_certificate() {
+fn file_without_certificate_is_refused() {
     for pem in ["", "not PEM", "-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"] {
         let error = Client::new(Options { ca: Some(pem.into()), ..options() }).unwrap_err();
         assert!(matches!(error, TransportError::Tls(_)), "{error}");

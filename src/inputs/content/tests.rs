@@ -92,7 +92,7 @@ fn lowest_release_with_equal_content_becomes_chart_source() {
 }
 
 #[test]
-fn another_channel_is_no_source() {
+fn source_of_other_channel_is_not_used() {
     let beta = release("docker-demo-1-34-v0-beta-1", "a: 1\n");
     let stable = release("docker-demo-1-34-v2", "a: 1\n");
     let contents = resolve(&stack(), &stable, &catalog(&[&beta, &stable]), &Existing::default()).unwrap();
@@ -114,7 +114,7 @@ fn custom_shares_contents_over_all_suffixes() {
 }
 
 #[test]
-fn a_chart_that_exists_keeps_its_source_and_a_release_its_pin() {
+fn existing_chart_keeps_source_and_release_its_pin() {
     let (first, second) =
         (release("docker-demo-1-34-v1", "a: 1\n"), release("docker-demo-1-34-v2", "a: 1\n"));
     let catalog = catalog(&[&first, &second]);
@@ -150,7 +150,7 @@ fn sources_in_other_namespaces_pin_nothing() {
 }
 
 #[test]
-fn charts_in_other_namespaces_choose_no_source() {
+fn chart_in_other_namespace_chooses_no_source() {
     let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
     let (first, second) = (release(v1, "a: 1\n"), release(v2, "a: 1\n"));
     let digest = first.addons[0].digest.to_string();
@@ -174,7 +174,7 @@ fn charts_in_other_namespaces_choose_no_source() {
 }
 
 #[test]
-fn what_is_being_deleted_or_is_not_ours_does_not_count() {
+fn deleted_or_foreign_object_is_not_counted() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let mut deleted = chart(&first, &first, "sha256:other");
     deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -185,7 +185,7 @@ fn what_is_being_deleted_or_is_not_ours_does_not_count() {
 }
 
 #[test]
-fn another_content_under_the_same_name_is_refused() {
+fn different_content_under_same_name_is_refused() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let kept = existing(&[chart(&first, &first, "sha256:other")]);
     let error = resolve(&stack(), &first, &catalog(&[&first]), &kept).unwrap_err();
@@ -196,7 +196,7 @@ fn another_content_under_the_same_name_is_refused() {
 }
 
 #[test]
-fn a_release_that_changed_after_it_was_pinned_is_refused() {
+fn release_changed_after_pin_is_refused() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let kept = existing(&[source(&first, "sha256:before")]);
     let error = resolve(&stack(), &first, &catalog(&[&first]), &kept).unwrap_err();
@@ -207,14 +207,14 @@ fn a_release_that_changed_after_it_was_pinned_is_refused() {
 }
 
 #[test]
-fn a_release_without_a_commit_is_refused() {
+fn release_without_commit_is_refused() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let error = resolve(&stack(), &first, &Catalog::new(), &Existing::default()).unwrap_err();
     assert_eq!(error, ContentError::Unpinned(first.name));
 }
 
 #[test]
-fn paths_are_as_flux_takes_them() {
+fn paths_have_the_form_of_flux() {
     let name: ReleaseName = "docker-demo-1-34-v1".parse().unwrap();
     for (root, below, expected) in [
         ("releases", "cluster-addon/cni", "./releases/docker-demo-1-34-v1/cluster-addon/cni"),
@@ -258,7 +258,7 @@ fn manifests(of: &Release, from: &str, namespace: &str) -> Value {
 }
 
 #[test]
-fn manifests_that_a_cluster_has_keep_their_source() {
+fn manifests_of_a_cluster_keep_their_source() {
     let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
     let (first, second) = (with_manifests(v1), with_manifests(v2));
     let other = Release { name: "docker-demo-1-34-v0-beta-1".parse().unwrap(), ..with_manifests(v1) };

@@ -34,7 +34,7 @@ fn existing_git_repository_provides_access_and_is_not_written() {
 }
 
 #[test]
-fn a_repository_that_is_not_there_or_has_no_url_is_refused() {
+fn missing_repository_or_url_is_refused() {
     let reference = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}});
     assert!(matches!(stack(&reference, &[]), Err(StackError::SourceNotFound { .. })));
     let error = stack(&reference, &[repository(&json!({"interval": "5m"}))]).unwrap_err();
@@ -42,7 +42,7 @@ fn a_repository_that_is_not_there_or_has_no_url_is_refused() {
 }
 
 #[test]
-fn flux_follows_what_is_named_and_else_master() {
+fn branch_defaults_to_master() {
     let followed = |git: Value| stack(&json!({"git": git}), &[]).unwrap().source.followed.unwrap().reference;
     let url = "https://git.example.org/stacks.git";
     assert_eq!(followed(json!({"url": url})), json!({"branch": "master"}));
@@ -50,7 +50,7 @@ fn flux_follows_what_is_named_and_else_master() {
 }
 
 #[test]
-fn the_default_source_is_for_those_that_name_none() {
+fn stack_without_source_uses_default_source() {
     let object = |source: Value| -> ClusterStack {
         let mut stack = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",

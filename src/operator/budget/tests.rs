@@ -33,7 +33,7 @@ fn two_that_decide_at_once_spend_one_budget() {
 }
 
 #[test]
-fn what_is_not_deleted_is_not_spent() {
+fn dropped_reservation_spends_no_budget() {
     let (budgets, statuses) = (Budgets::default(), Statuses::new());
     let (a, b) = (Key::new("demo", "a"), Key::new("demo", "b"));
     let (may_go, first) = ask(&budgets, &statuses, &a);

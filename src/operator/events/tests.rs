@@ -15,7 +15,7 @@ fn ready(status: &str, reason: &str) -> Vec<Condition> {
 }
 
 #[test]
-fn what_became_ready_or_has_another_issue_is_news() {
+fn ready_or_new_issue_publishes_event() {
     let event = |before: &[Condition], now: &[Condition]| {
         ready_change(before, now)
             .map(|(type_, ready)| (matches!(type_, EventType::Warning), ready.message.clone()))

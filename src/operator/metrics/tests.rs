@@ -24,7 +24,7 @@ fn flux_controller_is_up_down_or_absent() {
 }
 
 #[test]
-fn what_an_object_finds_takes_the_place_of_what_it_found_before() {
+fn new_count_of_object_replaces_the_old_one() {
     let metrics = Metrics::new();
     let (applied, pending) = (Verdict::Applied, Verdict::Pending);
     let find = |key: &str, verdicts: &[&Verdict], holds: &[Reason]| {

@@ -10,7 +10,7 @@ fn message(wanted: &[&str], held: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_held_is_told_and_not_said_to_be_there() {
+fn held_release_is_reported_but_not_as_present() {
     assert_eq!(message(&[], &[]), "the ClusterStack offers no release that is published upstream");
     let there = message(&["openstack-scs-1-32-v2"], &[]);
     assert_eq!(

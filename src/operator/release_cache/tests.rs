@@ -38,7 +38,7 @@ fn digest(catalog: &CatalogRead, release: &str) -> Digest {
 }
 
 #[tokio::test]
-async fn a_catalog_is_fetched_once() {
+async fn catalog_is_fetched_once() {
     let body = stack_repository(&[V1, V2, V10, ALPHA]);
     let server = Server::with(&body).await;
     let (cache, artifact) = (cache(), server.artifact(&body));
@@ -62,7 +62,7 @@ async fn a_catalog_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn the_same_content_at_another_commit_has_that_commit() {
+async fn same_content_at_other_commit_has_that_commit() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
     let (cache, artifact) = (cache(), server.artifact(&body));
@@ -108,7 +108,7 @@ async fn broken_artifact_keeps_last_good_catalog_without_refetch() {
 }
 
 #[tokio::test]
-async fn two_who_wait_hear_the_same_error() {
+async fn concurrent_waiters_get_the_same_error() {
     let server = Server::with(b"other").await;
     let (cache, artifact) = (cache(), server.artifact(b"right"));
     let (one, two) = (key("a", V1), key("b", V1));
@@ -122,7 +122,7 @@ async fn two_who_wait_hear_the_same_error() {
 }
 
 #[tokio::test]
-async fn a_catalog_brings_its_releases() {
+async fn catalog_fills_the_cache_with_its_releases() {
     let body = stack_repository(&[V1, V2]);
     let server = Server::with(&body).await;
     let (cache, artifact) = (cache(), server.artifact(&body));
@@ -138,7 +138,7 @@ async fn a_catalog_brings_its_releases() {
 }
 
 #[tokio::test]
-async fn a_pinned_release_is_fetched_once() {
+async fn pinned_release_is_fetched_once() {
     let body = stack_repository(&[V1, V10]);
     let server = Server::with(&body).await;
     let artifact = server.artifact(&body);
@@ -155,7 +155,7 @@ async fn a_pinned_release_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn a_pinned_release_that_is_another_or_none() {
+async fn missing_or_different_pinned_release_is_refused() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
     let (cache, artifact) = (cache(), server.artifact(&body));
@@ -173,7 +173,7 @@ async fn a_pinned_release_that_is_another_or_none() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_any_more_stops_nothing() {
+async fn cancelled_waiter_does_not_stop_the_fetch() {
     let flights = SingleFlight::<u8, u8>::default();
     let (answer, question) = oneshot::channel();
     let work = async move { question.await.unwrap() };
@@ -191,14 +191,14 @@ async fn who_does_not_wait_any_more_stops_nothing() {
 }
 
 #[tokio::test]
-async fn work_that_panics_takes_nobody_with_it() {
+async fn panicking_fetch_affects_no_other() {
     let flights = SingleFlight::<u8, u8>::default();
     assert_eq!(flights.join(1, async { panic!("a defect") }).await, None);
     assert_eq!(flights.join(1, async { 8 }).await, Some(8));
 }
 
 #[test]
-fn what_was_not_asked_for_the_longest_goes_first() {
+fn least_recently_used_entry_is_evicted_first() {
     let mut cache = LruCache::new(2);
     cache.insert("a", 1);
     cache.insert("b", 2);

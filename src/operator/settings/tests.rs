@@ -24,7 +24,7 @@ fn source(flags: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn without_flags_all_namespaces_are_watched_by_one_of_many() {
+fn default_settings_watch_all_and_elect_a_leader() {
     let settings = settings(&[]).unwrap();
     assert_eq!(settings.watch, WatchSettings { all_namespaces: true, label_selector: None });
     assert_eq!(settings.election, Some(LeaseSettings::default()));
@@ -39,7 +39,7 @@ fn without_flags_all_namespaces_are_watched_by_one_of_many() {
 }
 
 #[test]
-fn switches_are_taken_as_flux_takes_them() {
+fn switches_are_read_as_by_flux() {
     let watches_all = |flag| settings(&[flag]).map(|settings| settings.watch.all_namespaces);
     assert_eq!(watches_all("--watch-all-namespaces"), Ok(true));
     assert_eq!(watches_all("--watch-all-namespaces=true"), Ok(true));
@@ -50,7 +50,7 @@ fn switches_are_taken_as_flux_takes_them() {
 }
 
 #[test]
-fn the_times_of_the_election_do_not_overlap() {
+fn election_durations_must_not_overlap() {
     let election = |times: [&str; 3]| {
         let flags = ["lease-duration", "renew-deadline", "retry-period"];
         let flags: Vec<String> =
@@ -73,7 +73,7 @@ fn the_times_of_the_election_do_not_overlap() {
 }
 
 #[test]
-fn the_default_source_is_that_of_a_cluster_stack() {
+fn default_source_has_the_form_of_a_stack_source() {
     assert_eq!(
         source(&[
             "--default-source-url=https://git.example.org/stacks.git",
@@ -94,7 +94,7 @@ fn the_default_source_is_that_of_a_cluster_stack() {
 }
 
 #[test]
-fn a_default_source_that_no_cluster_stack_could_have_is_refused() {
+fn invalid_default_source_is_refused() {
     let refused = |flags: &[&str]| settings(flags).unwrap_err();
     let url = "--default-source-url=https://git.example.org/stacks.git";
     assert!(

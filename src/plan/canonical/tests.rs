@@ -16,7 +16,7 @@ fn written(text: &str) -> String {
 }
 
 #[test]
-fn an_object_is_laid_out_as_kubectl_does() {
+fn object_layout_is_that_of_kubectl() {
     let object = json!({
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
@@ -70,7 +70,7 @@ fn documents_stand_between_separators() {
 }
 
 #[test]
-fn everyday_texts_need_no_quotes() {
+fn plain_texts_are_not_quoted() {
     for text in [
         "demo",
         "10m",
@@ -119,7 +119,7 @@ fn everyday_texts_need_no_quotes() {
 }
 
 #[test]
-fn texts_that_a_reader_takes_for_something_else_are_quoted() {
+fn ambiguous_texts_are_quoted() {
     for text in [
         "",
         "~",
@@ -207,7 +207,7 @@ fn texts_that_a_reader_takes_for_something_else_are_quoted() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_escaped() {
+fn invisible_characters_are_escaped() {
     for (text, expected) in [
         ("a\tb", r#""a\tb""#),
         ("a\\\"b\tc", r#""a\\\"b\tc""#),
@@ -281,7 +281,7 @@ fn keys_stay_on_one_line() {
 }
 
 #[test]
-fn a_long_key_is_introduced_by_a_question_mark() {
+fn long_key_starts_with_a_question_mark() {
     let key = "k".repeat(1001);
     let object = json!({"a": [{key.clone(): "v"}], key.clone(): {"b": 1}});
     assert_eq!(to_yaml(&object), format!("a:\n- ? {key}\n  : v\n? {key}\n:\n  b: 1\n"));
@@ -308,7 +308,7 @@ fn numbers_keep_their_value_and_their_type() {
 }
 
 #[test]
-fn a_document_may_be_a_single_value() {
+fn document_can_be_a_single_value() {
     for (value, expected) in [
         (json!(null), "null"),
         (json!(true), "true"),
@@ -322,7 +322,7 @@ fn a_document_may_be_a_single_value() {
 }
 
 #[test]
-fn depth_takes_no_stack() {
+fn deep_value_does_not_overflow_the_stack() {
     const DEPTH: usize = 5_000;
     let mut value = Value::Null;
     for _ in 0..DEPTH {

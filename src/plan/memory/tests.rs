@@ -159,7 +159,7 @@ fn object_without_record_counts_with_the_digest_of_its_plan() {
 }
 
 #[test]
-fn left_pin_is_one_that_the_operator_wrote_for_this_stack() {
+fn left_pin_is_recognized_by_its_stack() {
     let fixture = Fixture::new();
     let [source, chart] = objects(&fixture);
     let (mut path, mut url, mut placed) = (Fixture::new(), Fixture::new(), Fixture::new());

@@ -87,7 +87,7 @@ fn offer_of_each_stack_is_reported() {
 }
 
 #[test]
-fn another_minor_version_has_other_stacks() {
+fn other_minor_version_has_other_stacks() {
     let source = git("prod/releases", &json!({"branch": "main"}));
     let (stacks, stage, releases) = ([stack(&source, &json!({}))], stage(), BTreeSet::new());
     let target = target(&stage, &stacks, &releases);

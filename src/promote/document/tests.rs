@@ -9,7 +9,7 @@ fn line(text: &str) -> Line {
 }
 
 #[test]
-fn what_others_wrote_stays_code_in_markdown() {
+fn foreign_text_stays_code_in_markdown() {
     let hostile = "@team `x` <img src=x> [a](http://b) | ![p](q)\n# no heading\u{1b}[2J";
     let text = markdown(Block::Paragraph(line(hostile)));
     assert_eq!(
@@ -33,13 +33,13 @@ fn what_others_wrote_stays_code_in_markdown() {
 }
 
 #[test]
-fn words_of_our_own_are_no_markdown_either() {
+fn own_text_is_escaped_for_markdown() {
     let text = markdown(Block::Paragraph(Line::new("a_b <c> *d*").strong("[e]")));
     assert_eq!(text, "a\\_b \\<c\\> \\*d\\***\\[e\\]**\n");
 }
 
 #[test]
-fn a_document_is_never_longer_than_a_forge_takes() {
+fn document_fits_the_limit_of_forges() {
     let list = |at: usize| Block::List(vec![line(&format!("{at} {}", "ä".repeat(150))); 10]);
     let document = Document((0..100).map(list).collect());
     let text = document.to_markdown(20_000);
@@ -56,7 +56,7 @@ fn a_document_is_never_longer_than_a_forge_takes() {
 }
 
 #[test]
-fn only_what_is_too_long_is_left_out_and_named() {
+fn overlong_parts_are_omitted_and_named() {
     let lines = |count: usize| vec![line(&"x".repeat(200)); count];
     let document = Document(vec![
         Block::Heading(1, Line::new("Title")),
@@ -89,7 +89,7 @@ fn blocks_below_a_dropped_heading_are_dropped() {
 }
 
 #[test]
-fn plain_text_has_columns_and_no_control_characters() {
+fn plain_text_is_aligned_and_has_control_escaped() {
     let document = Document(vec![
         Block::Heading(1, Line::new("Title")),
         Block::Table(

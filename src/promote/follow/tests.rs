@@ -28,7 +28,7 @@ fn git(path: &str, reference: &Value) -> Value {
 }
 
 #[test]
-fn a_stack_follows_a_stage_by_its_directory_and_branch() {
+fn stack_follows_stage_by_directory_and_branch() {
     let why = |source: Value| why(&source, ("main", HERE), &[]);
     assert_eq!(why(git("prod/releases", &json!({"branch": "main"}))), "");
     assert_eq!(why(git("./prod/releases/", &json!({"name": "refs/heads/main"}))), "");
@@ -45,7 +45,7 @@ fn a_stack_follows_a_stage_by_its_directory_and_branch() {
 }
 
 #[test]
-fn what_is_no_branch_follows_no_stage_and_nothing_is_master() {
+fn tag_follows_no_stage_and_default_is_master() {
     let at = |reference: Value| why(&git("prod/releases", &reference), ("main", HERE), &[]);
     for (reference, expected) in [
         (json!({"tag": "main"}), "it follows the tag main, which is not a branch"),
@@ -90,7 +90,7 @@ fn stack_of_another_repository_does_not_follow_the_stage() {
 }
 
 #[test]
-fn a_repository_that_is_referred_to_is_looked_at() {
+fn referenced_repository_is_resolved() {
     let source = json!({"gitRepositoryRef": {"name": "stacks"}, "path": "prod/releases"});
     let repository = |namespace: &str, spec: Value| {
         json!({"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",

@@ -34,13 +34,13 @@ fn added_removed_and_changed_releases_are_reported() {
 }
 
 #[test]
-fn a_commit_to_something_else_is_no_entry() {
+fn unrelated_commit_is_not_listed() {
     assert_eq!(entry(&change(&[], &[("README", "a")], &[("README", "b")]), is_release), None);
     assert_eq!(entry(&change(&[], &[("r1", "a")], &[("r1", "a"), ("x", "b")]), is_release), None);
 }
 
 #[test]
-fn the_cause_is_in_the_trailers() {
+fn cause_is_read_from_trailers() {
     let cause =
         |trailers: &[(&str, &str)]| entry(&change(trailers, &[], &[("r1", "a")]), is_release).unwrap().cause;
     let from = "stage@0123456789abcdef0123456789abcdef01234567";

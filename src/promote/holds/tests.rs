@@ -9,7 +9,7 @@ fn release(version: u8) -> ReleaseName {
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 
 #[test]
-fn a_hold_is_written_read_found_and_lifted() {
+fn hold_is_written_read_found_and_lifted() {
     let reason = "CSI lost volumes: [yes]\n# not a comment\r\nrelease: x";
     let holds =
         Holds::default().with(&release(2), "prod", reason, COMMIT).with(&release(1), "stage", "", COMMIT);
@@ -25,7 +25,7 @@ fn a_hold_is_written_read_found_and_lifted() {
 }
 
 #[test]
-fn a_second_hold_on_the_same_replaces_the_first() {
+fn second_hold_replaces_the_first() {
     let holds =
         Holds::default().with(&release(2), "prod", "one", COMMIT).with(&release(2), "prod", "two", COMMIT);
     assert_eq!(holds.on(&release(2), "prod").unwrap().reason, "two");
@@ -33,7 +33,7 @@ fn a_second_hold_on_the_same_replaces_the_first() {
 }
 
 #[test]
-fn a_hold_that_would_hold_nothing_back_is_refused_with_its_line() {
+fn hold_without_effect_is_refused_with_its_line() {
     let stages =
         Stages::parse("stackflux.yaml", b"stages: [{name: stage}, {name: prod, path: p}]", None).unwrap();
     let hold = |release: &str, stage: &str| {
@@ -51,7 +51,7 @@ fn a_hold_that_would_hold_nothing_back_is_refused_with_its_line() {
 }
 
 #[test]
-fn no_file_holds_nothing_and_another_file_is_refused() {
+fn missing_file_is_empty_and_other_file_is_refused() {
     assert_eq!(Holds::parse(None, None).unwrap(), Holds::default());
     for text in [
         "",

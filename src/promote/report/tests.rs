@@ -99,7 +99,7 @@ fn promotion() -> Promotion {
 }
 
 #[test]
-fn a_report_says_what_a_person_has_to_know() {
+fn report_has_all_sections() {
     let text = document(&promotion()).to_plain();
     for expected in [
         "Promote openstack-scs-1-32-v2 from stage to prod\n",
@@ -123,7 +123,7 @@ fn a_report_says_what_a_person_has_to_know() {
 }
 
 #[test]
-fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
+fn unqueried_clusters_are_in_report_and_commit() {
     let mut promotion = promotion();
     let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
     soaked.only.selector = Some("wave=1".to_owned());
@@ -134,7 +134,7 @@ fn a_report_and_a_commit_say_which_clusters_were_not_asked() {
 }
 
 #[test]
-fn what_others_wrote_cannot_change_a_pull_request() {
+fn foreign_text_cannot_change_a_pull_request() {
     let mut promotion = promotion();
     let hostile = "`x` </details> @everyone\n# heading | [a](b)";
     promotion.lifts_hold = Some(hostile.to_owned());
@@ -176,7 +176,7 @@ fn thousand_different_clusters_fit_into_pull_request_text() {
 }
 
 #[test]
-fn what_is_too_long_takes_no_warning_with_it() {
+fn truncation_keeps_warnings() {
     let mut promotion = promotion();
     let long = "x".repeat(70_000);
     let upgrade = &mut promotion.effect.upgrades[0];

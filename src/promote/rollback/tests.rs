@@ -74,7 +74,7 @@ fn rollback_reports_what_each_stack_offers_next() {
 }
 
 #[test]
-fn a_stack_may_have_nothing_left_or_something_later() {
+fn rollback_reports_empty_and_later_offers() {
     let alone = rollback(&[2], false).document().to_plain();
     assert!(alone.contains("prod/auto has no release left to offer"), "{alone}");
     assert!(alone.contains("when its class is set to another release's"), "{alone}");

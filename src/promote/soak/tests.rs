@@ -90,7 +90,7 @@ impl World {
 }
 
 #[test]
-fn the_time_counts_from_the_last_that_settled() {
+fn soak_counts_from_the_last_settled_cluster() {
     let soaked = World::good().ask("24h").unwrap();
     assert_eq!(soaked.clusters, ["tenant/one", "tenant/two"]);
     assert_eq!((soaked.since, soaked.seconds), (at("20T10:00"), 26 * 3600));
@@ -104,7 +104,7 @@ fn the_time_counts_from_the_last_that_settled() {
 }
 
 #[test]
-fn a_cluster_that_flapped_begins_anew() {
+fn flapping_cluster_restarts_the_soak() {
     let mut world = World::good();
     world.members[0].1 = Some(addon("one", RELEASE, &ready("True", "21T11:00"), "19T09:00"));
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_cluster_that_flapped_begins_anew() {
 }
 
 #[test]
-fn every_cluster_that_is_not_ready_with_it_is_named() {
+fn clusters_without_ready_release_are_named() {
     let mut world = World::good();
     let since = ready("True", "19T08:00");
     world.members[0].1 = Some(addon("one", RELEASE, &ready("False", "21T11:00"), "19T09:00"));
@@ -208,7 +208,7 @@ fn soak_without_clusters_fails() {
 }
 
 #[test]
-fn a_cluster_that_is_going_is_not_asked() {
+fn deleting_cluster_is_not_counted() {
     let mut world = World::good();
     let mut going = cluster("three", "openstack-scs-1-32-v1", &json!([])).object().clone();
     going["metadata"]["deletionTimestamp"] = json!(at("21T11:00"));
@@ -217,7 +217,7 @@ fn a_cluster_that_is_going_is_not_asked() {
 }
 
 #[test]
-fn a_clock_that_is_behind_vouches_for_nothing() {
+fn clock_behind_does_not_complete_the_soak() {
     let mut world = World::good();
     world.members[0].1 = Some(addon("one", RELEASE, &ready("True", "22T00:00"), "19T09:00"));
     assert!(world.problems("1s")[0].contains("ready with it for 0s"));

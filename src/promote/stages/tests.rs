@@ -95,7 +95,7 @@ fn stage_conflicts_are_reported_together() {
 }
 
 #[test]
-fn a_stage_without_a_branch_is_on_that_of_the_file() {
+fn stage_without_branch_uses_that_of_the_file() {
     let text = file(&["name: a", "name: b, branch: trunk"]);
     let parse = |branch| Stages::parse(FILE, text.as_bytes(), branch).map(drop);
     let error = parse(Some("trunk")).unwrap_err().to_string();
@@ -130,7 +130,7 @@ fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn a_file_that_would_cost_much_is_refused() {
+fn expensive_file_is_refused() {
     assert!(problems(&" ".repeat(MAX_FILE_BYTES + 1))[0].contains("exceeds the limit"));
     assert!(problems(&"[".repeat(100)).len() == 1);
     let many: Vec<String> = (0..65).map(|at| format!("name: s{at}, path: p{at}")).collect();

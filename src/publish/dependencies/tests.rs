@@ -20,7 +20,7 @@ fn of(dependency: &str) -> Result<Vec<Missing>, String> {
 }
 
 #[test]
-fn what_source_controller_can_fetch() {
+fn dependencies_of_source_controller_are_recognized() {
     let expected = Missing {
         chart: "cluster-addon/cni".to_owned(),
         name: "cilium".to_owned(),
@@ -64,14 +64,14 @@ fn unfetchable_dependencies_are_refused() {
 }
 
 #[test]
-fn what_is_vendored_is_not_missing() {
+fn vendored_chart_is_not_missing() {
     let path = "cluster-addon/cni/charts/cilium/Chart.yaml";
     let vendored = with(files(NAME), path, "name: cilium\nversion: 1.2.9\n");
     assert_eq!(prepare(NAME, vendored).missing, []);
 }
 
 #[test]
-fn a_chart_under_two_aliases_is_missing_once() {
+fn chart_with_two_aliases_is_missing_once() {
     let alias = |alias: &str, version: &str| {
         format!("{{name: x, version: {version}, repository: 'https://charts.example.com', alias: {alias}}}")
     };
@@ -83,7 +83,7 @@ fn a_chart_under_two_aliases_is_missing_once() {
 }
 
 #[test]
-fn the_version_of_an_archive() {
+fn archive_version_is_read() {
     let missing = &prepared(NAME).missing[0];
     for (path, version) in [
         ("cluster-addon/cni/charts/cilium-1.2.3.tgz", Some("1.2.3")),
@@ -107,7 +107,7 @@ fn locked(dependencies: &str) -> Result<Option<String>, String> {
 }
 
 #[test]
-fn a_lock_says_which_version() {
+fn lock_file_selects_the_version() {
     let place = "name: cilium, repository: 'https://charts.example.com/'";
     assert_eq!(locked(&format!("{{{place}, version: 1.2.7}}")), Ok(Some("1.2.7".to_owned())));
     let two = format!("{{{place}, version: 1.3.0}}, {{{place}, version: 1.2.7}}");

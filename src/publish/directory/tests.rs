@@ -20,7 +20,7 @@ fn names(target: &DirectoryTarget) -> Vec<String> {
 }
 
 #[test]
-fn a_release_is_written_once() {
+fn release_is_written_once() {
     let (_scratch, target) = target();
     assert_eq!(target.names().unwrap(), [].into());
     let mut release = prepared(NAME);
@@ -48,7 +48,7 @@ fn other_content_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn what_a_stopped_publisher_left_is_removed() {
+fn leftovers_of_stopped_publisher_are_removed() {
     let (_scratch, target) = target();
     for name in [NAME, "openstack-demo-1-34-v3"] {
         let left = target.releases().join(format!("{UNFINISHED}{name}/cluster-class"));
@@ -76,7 +76,7 @@ fn several_publishers_at_once() {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn obstacle_is_reported() {
     let (_scratch, target) = target();
     fs::create_dir_all(target.releases()).unwrap();
     let path = target.releases().join(NAME);
@@ -90,7 +90,7 @@ fn what_is_in_the_way() {
 }
 
 #[test]
-fn what_was_taken_back_is_known_from_the_top_of_the_repository() {
+fn rollback_is_found_at_the_repository_root() {
     let (scratch, target) = target();
     let hold = format!("holds: [{{release: {NAME}, stage: first, reason: it leaks, commit: abc}}]\n");
     fs::write(scratch.path().join("stackflux.holds.yaml"), &hold).unwrap();

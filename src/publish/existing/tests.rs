@@ -22,14 +22,14 @@ fn with_versions(versions: &[&str]) -> Files {
 }
 
 #[test]
-fn what_is_there_is_not_written_again() {
+fn existing_release_is_not_written_again() {
     assert!(existing(None, &[]).needs(&prepared(NAME), false).unwrap());
     assert!(!existing(Some(files(NAME)), &[]).needs(&prepared(NAME), false).unwrap());
     assert!(!existing(Some(files(NAME)), &[("", "*.yaml\n")]).needs(&prepared(NAME), false).unwrap());
 }
 
 #[test]
-fn what_is_held_is_not_written_and_what_is_there_stays() {
+fn held_release_is_not_written_and_existing_stays() {
     let hold = |release| {
         let stage = "stage".to_owned();
         let held =
@@ -63,7 +63,7 @@ fn other_content_is_refused() {
 }
 
 #[test]
-fn an_executable_file_is_other_content() {
+fn executable_bit_is_part_of_the_content() {
     let mut other = Files::default();
     for (path, file) in files(NAME).iter() {
         let file = File { executable: path == "metadata.yaml", ..file.clone() };
@@ -73,7 +73,7 @@ fn an_executable_file_is_other_content() {
 }
 
 #[test]
-fn a_range_keeps_the_version_that_was_published() {
+fn version_range_keeps_the_published_version() {
     let has = |versions: &[&str]| existing(Some(with_versions(versions)), &[]);
     let fresh = prepared(NAME);
     let vendored = vec![vendored(&fresh, "1.2.9", b"1.2.9")];
@@ -90,7 +90,7 @@ fn a_range_keeps_the_version_that_was_published() {
 }
 
 #[test]
-fn a_chart_whose_name_begins_like_the_one_that_is_fetched() {
+fn chart_with_common_name_prefix_is_distinguished() {
     let other = "cluster-addon/cni/charts/cilium-operator-0.5.0.tgz";
     let fresh = prepared(NAME);
     let fresh = Prepared { files: with(fresh.files, other, "own"), ..fresh };
@@ -116,7 +116,7 @@ fn two_ranges_have_a_version_each() {
 }
 
 #[test]
-fn what_the_repository_leaves_out() {
+fn files_ignored_by_the_repository_are_reported() {
     let left_out = |ignore_files: &[(&str, &str)]| {
         existing(None, ignore_files).needs(&prepared(NAME), false).map_err(|error| error.to_string())
     };

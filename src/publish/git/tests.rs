@@ -53,7 +53,7 @@ fn write(clone: &BareRepository, path: &str, text: &str) {
 }
 
 #[test]
-fn one_release_is_one_commit() {
+fn release_is_one_commit() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, "README.md", "mine");
@@ -79,7 +79,7 @@ fn other_content_is_refused() {
 }
 
 #[test]
-fn what_flux_ignores_is_no_difference() {
+fn files_ignored_by_flux_are_not_a_difference() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     publish(&target, &prepared(NAME), false).unwrap();
@@ -107,7 +107,7 @@ fn several_publishers_at_once() {
 }
 
 #[test]
-fn a_pull_request_has_the_same_branch_each_time() {
+fn pull_request_branch_is_stable() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, "README.md", "mine");
@@ -131,7 +131,7 @@ fn with_chart(version: &str) -> Prepared {
 }
 
 #[test]
-fn another_version_of_a_fetched_chart_is_the_same_pull_request() {
+fn other_chart_version_reuses_the_pull_request() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, "README.md", "mine");
@@ -154,7 +154,7 @@ fn another_version_of_a_fetched_chart_is_the_same_pull_request() {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn obstacle_is_reported() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(&target.clone, &format!("releases/{NAME}"), "a file");

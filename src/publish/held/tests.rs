@@ -33,7 +33,7 @@ fn hold_applies_only_to_its_stage_directory_and_branch() {
 }
 
 #[test]
-fn on_a_branch_without_stages_every_hold_on_the_release_counts() {
+fn branch_without_stages_obeys_all_holds() {
     assert_eq!(ask(&holds("prod"), None, "releases", Some("production")).as_deref(), Some("prod"));
     let other = "holds: [{release: openstack-demo-1-34-v9, stage: prod, reason: x, commit: abc}]\n";
     assert_eq!(ask(other, None, "releases", Some("production")), None);

@@ -20,7 +20,7 @@ pub(crate) fn packed(path: &str, content: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_release_with_errors_is_refused() {
+fn release_with_errors_is_refused() {
     let broken = with(files(NAME), "cluster-addon/policies/x.yaml", "version: << .ClusterAddonVersion >>\n");
     let error = Prepared::of(fetched(NAME, broken), &Limits::default()).unwrap_err();
     assert_eq!(error.reason(), "PlaceholderLeft");
@@ -67,7 +67,7 @@ fn links_are_refused() {
 }
 
 #[test]
-fn a_fetched_chart_lies_in_the_chart_that_needs_it() {
+fn fetched_chart_is_stored_in_its_parent() {
     let prepared = prepared(NAME);
     assert!(prepared.warnings.iter().any(|finding| finding.reason == Reason::DependencyNotVendored));
     let before = prepared.release.digest;
@@ -87,7 +87,7 @@ fn a_fetched_chart_lies_in_the_chart_that_needs_it() {
 }
 
 #[test]
-fn a_fetched_chart_may_be_anything() {
+fn invalid_fetched_chart_is_refused() {
     for (content, reason) in [
         (b"no archive".to_vec(), "InvalidArchive"),
         (packed("cilium/../../x", "x"), "InvalidPath"),
@@ -102,7 +102,7 @@ fn a_fetched_chart_may_be_anything() {
 }
 
 #[test]
-fn two_versions_of_a_chart_lie_side_by_side() {
+fn two_versions_of_a_chart_are_stored() {
     let chart = |version: &str| packed("cilium/Chart.yaml", &format!("name: cilium\nversion: {version}\n"));
     let dependency = |alias: &str, version: &str| {
         format!(
@@ -124,7 +124,7 @@ fn two_versions_of_a_chart_lie_side_by_side() {
 }
 
 #[test]
-fn a_version_that_is_none_stands_for_no_chart() {
+fn invalid_version_matches_no_chart() {
     for content in [
         packed("other/Chart.yaml", "name: other\nversion: 1.0.0\n"),
         packed("cilium/Chart.yaml", "name: cilium\nversion: latest\n"),

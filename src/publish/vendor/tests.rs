@@ -48,7 +48,7 @@ fn hex() -> String {
 }
 
 #[tokio::test]
-async fn a_chart_of_a_helm_repository() {
+async fn chart_is_fetched_from_helm_repository() {
     for url in ["cilium-1.2.3.tgz", "../else/cilium.tgz", "/else/cilium.tgz"] {
         let host = repository(&hex(), url).await;
         let one = helm(&host.url);
@@ -62,7 +62,7 @@ async fn a_chart_of_a_helm_repository() {
 }
 
 #[tokio::test]
-async fn an_index_is_fetched_once() {
+async fn index_is_fetched_once() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let both = [helm(&host.url), Missing { chart: "cluster-class".to_owned(), ..helm(&host.url) }];
     let charts = vendor(true, None).fetch(&both, 1 << 20).await.unwrap();
@@ -75,7 +75,7 @@ async fn an_index_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn an_archive_that_several_want_is_fetched_once() {
+async fn shared_archive_is_fetched_once() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let both = [helm(&host.url), Missing { version: "1.x".to_owned(), ..helm(&host.url) }];
     let charts = vendor(true, None).fetch(&both, 1 << 20).await.unwrap();
@@ -85,7 +85,7 @@ async fn an_archive_that_several_want_is_fetched_once() {
 }
 
 #[tokio::test]
-async fn all_archives_share_one_limit() {
+async fn archives_share_one_limit() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let charts = ["cluster-class", "cluster-addon/cni"];
     let both = charts.map(|chart| Missing { chart: chart.to_owned(), ..helm(&host.url) });
@@ -120,7 +120,7 @@ async fn too_many_charts_or_repositories_are_refused_without_request() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_none_is_not_taken() {
+async fn invalid_version_is_not_selected() {
     let index = format!("entries: {{cilium: [{{version: latest, digest: '{}', urls: ['x.tgz']}}]}}", hex());
     let host = Host::start(move |_| reply(200, index.clone())).await;
     let latest = Missing { version: "latest".to_owned(), ..helm(&host.url) };
@@ -133,7 +133,7 @@ async fn a_version_that_is_none_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_repository_that_lies() {
+async fn archive_with_wrong_content_is_refused() {
     let other = "0".repeat(64);
     for (digest, url, reason) in [
         (other.as_str(), "cilium-1.2.3.tgz", "DigestMismatch"),
@@ -152,7 +152,7 @@ async fn a_repository_that_lies() {
 }
 
 #[tokio::test]
-async fn what_is_not_there() {
+async fn missing_chart_is_reported() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let with = |version: &str| Missing { version: version.to_owned(), ..helm(&host.url) };
     let vendor = vendor(true, None);
@@ -206,7 +206,7 @@ async fn registry() -> Host {
 }
 
 #[tokio::test]
-async fn a_chart_of_a_registry() {
+async fn chart_is_fetched_from_registry() {
     let host = registry().await;
     let of = |version: &str| {
         let repository = Repository::Oci { registry: host.address(), path: "charts".to_owned() };
@@ -229,7 +229,7 @@ async fn a_chart_of_a_registry() {
 }
 
 #[tokio::test]
-async fn foreign_registry_receives_no_password_or_plain_http_request() {
+async fn foreign_registry_gets_no_password_or_plain_http() {
     let host = registry().await;
     let repository = Repository::Oci { registry: host.address(), path: "charts".to_owned() };
     let error =
@@ -240,7 +240,7 @@ async fn foreign_registry_receives_no_password_or_plain_http_request() {
 }
 
 #[tokio::test]
-async fn an_index_that_names_a_registry() {
+async fn index_can_refer_to_a_registry() {
     let registry = registry().await;
     let url = format!("oci://{}/charts/cilium:1.2.3", registry.address());
     let vendor = vendor(true, Some(&registry.address()));

@@ -58,7 +58,7 @@ fn paths_that_leave() {
 }
 
 #[test]
-fn links_wherever_they_point() {
+fn links_are_refused() {
     let link = |target| format!("the entry is a link to {target:?}: links are not followed");
     for target in ["/etc/passwd", "../x", "a"] {
         refused([("l", EntryType::Symlink, target, &b""[..])], Reason::LinkNotAllowed, "l", &link(target));
@@ -78,7 +78,7 @@ fn special_files() {
 }
 
 #[test]
-fn a_path_that_comes_twice() {
+fn duplicate_path_is_refused() {
     let message = "another entry has the same path, or is a file where this one needs a directory";
     let twice = |first, second| {
         [(first, EntryType::Regular, "", &b"1"[..]), (second, EntryType::Regular, "", &b"2"[..])]
@@ -94,7 +94,7 @@ fn a_path_that_comes_twice() {
 }
 
 #[test]
-fn all_bad_entries_are_told_at_once() {
+fn all_invalid_entries_are_reported_at_once() {
     let entries: [Raw<'_>; 3] = [
         ("/a", EntryType::Regular, "", b""),
         ("b", EntryType::Fifo, "", b""),
@@ -135,7 +135,7 @@ fn more_entries_than_allowed() {
 }
 
 #[test]
-fn a_decompression_bomb_is_not_unpacked() {
+fn decompression_bomb_is_not_unpacked() {
     // Endless zeros, as a file and as the long name of one.
     let zeros = vec![0; 1 << 20];
     let bomb = |kind: EntryType, claimed: u64| {
@@ -209,7 +209,7 @@ fn gzip_members_and_trailing_bytes() {
 }
 
 #[test]
-fn bytes_that_are_no_archive() {
+fn invalid_archive_is_refused() {
     let real = raw_archive([("a", EntryType::Regular, "", &[7; 5000][..])]);
     for bytes in [&b""[..], b"x", b"\x1f\x8b", &real[..real.len() / 2]] {
         let findings = unpack(bytes, "x.tgz", &Limits::default()).expect_err("it was read");
@@ -220,7 +220,7 @@ fn bytes_that_are_no_archive() {
 }
 
 #[test]
-fn a_path_that_is_not_text() {
+fn non_utf8_path_is_refused() {
     let mut header = tar::Header::new_gnu();
     header.as_old_mut().name[..2].copy_from_slice(b"a\xff");
     header.set_size(0);
@@ -233,7 +233,7 @@ fn a_path_that_is_not_text() {
 }
 
 #[test]
-fn the_owner_s_bit_makes_a_file_executable() {
+fn owner_bit_makes_a_file_executable() {
     let pack = |mode| {
         let mut header = tar::Header::new_ustar();
         header.set_path("run").unwrap();

@@ -61,7 +61,7 @@ fn refused(found: &Found<Release>, name: &str, reason: Reason, message: &str) {
 }
 
 #[test]
-fn the_wanted_releases_and_what_is_beside_them() {
+fn catalog_lists_matching_releases_only() {
     let tree = Tree::default()
         .file("README.md", "x")
         .file("releases.md", "x")
@@ -83,7 +83,7 @@ fn the_wanted_releases_and_what_is_beside_them() {
 }
 
 #[test]
-fn a_release_has_the_digest_of_its_files() {
+fn release_digest_is_that_of_its_files() {
     let mut files = Files::default();
     for (path, content) in small_release(V2, V2) {
         files.insert(&path, File { content: content.into_bytes(), executable: false }).unwrap();
@@ -94,7 +94,7 @@ fn a_release_has_the_digest_of_its_files() {
 }
 
 #[test]
-fn the_directory_of_the_releases_in_every_spelling() {
+fn directory_spellings_are_equivalent() {
     let archive = stack_repository(&[V1]);
     for (path, there) in [("releases", 1), ("./releases/", 1), ("/releases//", 1), ("release", 0), ("", 0)] {
         let found = read(&archive[..], path, &CatalogLimits::default(), |_| true, drop).unwrap();
@@ -113,7 +113,7 @@ fn the_directory_of_the_releases_in_every_spelling() {
 }
 
 #[test]
-fn a_bad_release_is_refused_and_no_other() {
+fn invalid_release_affects_no_other() {
     let bad = |name: &str, entry: fn(Tree, &str) -> Tree| {
         let tree = entry(Tree::default().release(V1).release(name), &format!("releases/{name}"));
         let found = tree.release("docker-demo-1-34-v99").read();
@@ -136,7 +136,7 @@ fn a_bad_release_is_refused_and_no_other() {
 }
 
 #[test]
-fn paths_that_leave_are_nobody_s() {
+fn paths_outside_are_in_no_release() {
     let tree = Tree::default()
         .file(&format!("../releases/{V1}/metadata.yaml"), "x")
         .file(&format!("/releases/{V1}/metadata.yaml"), "x")
@@ -147,7 +147,7 @@ fn paths_that_leave_are_nobody_s() {
 }
 
 #[test]
-fn a_release_in_two_places_is_refused() {
+fn release_in_two_directories_is_refused() {
     let split = |second: &str| {
         let mut tree = Tree::default().release(V1);
         let last = tree.0.pop().unwrap();
@@ -163,7 +163,7 @@ fn a_release_in_two_places_is_refused() {
 }
 
 #[test]
-fn the_limits_of_a_release_are_its_own() {
+fn limits_apply_to_each_release() {
     let limits = CatalogLimits {
         release: Limits { unpacked: 2000, entries: 8, ..Limits::default() },
         ..CatalogLimits::default()
@@ -186,7 +186,7 @@ fn the_limits_of_a_release_are_its_own() {
 }
 
 #[test]
-fn the_limits_of_the_whole_archive() {
+fn limits_apply_to_the_archive() {
     let tree =
         (0..20).fold(Tree::default(), |tree, number| tree.file(&format!("elsewhere/{number}"), [0; 100]));
     let archive = tree.pack();
@@ -237,7 +237,7 @@ fn bombs() {
 }
 
 #[test]
-fn bytes_that_are_no_archive() {
+fn invalid_archive_is_refused() {
     let archive = stack_repository(&[V1, V2]);
     for bytes in [&b""[..], b"x", b"\x1f\x8b", &archive[..archive.len() / 2]] {
         let error = read_all(bytes, &CatalogLimits::default()).unwrap_err();

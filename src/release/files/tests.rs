@@ -34,7 +34,7 @@ fn paths_are_plain_and_relative() {
 }
 
 #[test]
-fn no_path_is_two_things() {
+fn path_cannot_be_file_and_directory() {
     let mut files = Files::default();
     files.insert("a/b", file()).unwrap();
     for path in ["a/b", "a", "a/b/c"] {
@@ -52,7 +52,7 @@ fn no_path_is_two_things() {
 }
 
 #[test]
-fn what_lies_below_a_directory() {
+fn files_below_a_directory_are_listed() {
     let mut files = Files::default();
     for path in ["a/x", "a/b/y", "a-b/z", "a.b", "ab/q", "c"] {
         files.insert(path, file()).unwrap();
@@ -83,7 +83,7 @@ fn differences_are_files_and_links() {
 }
 
 #[test]
-fn a_directory_around_everything_can_be_taken_off() {
+fn common_root_directory_is_stripped() {
     let mut files = Files::default();
     files.insert("top/a", file()).unwrap();
     files.insert_link("top/l", "a").unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_finding_shows_its_place() {
+fn finding_shows_its_position() {
     let source = "one\n\ttwo: x\n";
     let finding = Finding::warning(Reason::UnknownField, "a.yaml", "what").at(2, 2, source).hint("do this");
     let expected = "warning: UnknownField: a.yaml:2:2: what\n  2 |  two: x\n    |  ^\n  hint: do this";
@@ -19,7 +19,7 @@ fn a_finding_shows_its_place() {
 }
 
 #[test]
-fn a_long_line_is_cut_and_a_missing_one_is_none() {
+fn long_line_is_truncated_and_missing_one_omitted() {
     let long = "é".repeat(LONGEST_TEXT + 1);
     let text = Finding::error(Reason::InvalidYaml, "a", "b").at(1, 1, &long).text.unwrap();
     assert_eq!(text.chars().count(), LONGEST_TEXT + 1);
@@ -38,7 +38,7 @@ fn position_beyond_truncated_line_has_no_marker() {
 }
 
 #[test]
-fn findings_are_sorted_by_place_and_told_once() {
+fn findings_are_sorted_and_deduplicated() {
     let at = |file: &str, line| Finding::error(Reason::InvalidYaml, file, "x").at(line, 1, "");
     let mut findings = Findings::default();
     findings.extend([
@@ -54,7 +54,7 @@ fn findings_are_sorted_by_place_and_told_once() {
 }
 
 #[test]
-fn the_reason_is_the_first_error_s() {
+fn reason_is_that_of_the_first_error() {
     let mut findings = Findings::from(Finding::warning(Reason::UnknownField, "a", "x"));
     assert_eq!((findings.class(), findings.reason()), (Class::Terminal, "ReleaseInvalid"));
     findings.push(Finding::error(Reason::MissingFile, "b", "x"));

@@ -88,7 +88,7 @@ fn two_stars_stand_for_directories() {
 }
 
 #[test]
-fn the_last_match_decides_and_a_file_can_be_brought_back() {
+fn last_match_decides() {
     assert!(!left_out("*.md\n!README.md", "a/README.md"));
     assert!(left_out("!README.md\n*.md", "a/README.md"));
     // Git would leave it out: it does not descend into a directory that it leaves out.
@@ -98,7 +98,7 @@ fn the_last_match_decides_and_a_file_can_be_brought_back() {
 }
 
 #[test]
-fn a_file_below_reaches_its_directory_only() {
+fn nested_file_applies_to_its_directory_only() {
     let rules = rules_of([("", "*.md"), ("a", "!x.md\n/b")]);
     assert!(rules.leave_out("x.md"));
     assert!(!rules.leave_out("a/x.md"));
@@ -156,14 +156,14 @@ fn wildcards_are_go_s() {
 }
 
 #[test]
-fn many_stars_take_no_time() {
+fn many_stars_are_matched_quickly() {
     let pattern = "*a".repeat(2000);
     assert!(!Wildcard::parse(&pattern).unwrap().matches(&"a".repeat(1999)));
     assert!(!Wildcard::parse(&(pattern + "b")).unwrap().matches(&"a".repeat(4000)));
 }
 
 #[test]
-fn files_know_what_is_left_out_of_them() {
+fn ignored_files_are_recorded() {
     let mut files = Files::default();
     for (path, content) in [("a/.sourceignore", "*.md"), ("a/x.md", ""), ("x.md", ""), ("logo.png", "")] {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();

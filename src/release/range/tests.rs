@@ -67,7 +67,7 @@ fn several_comparators() {
 }
 
 #[test]
-fn what_is_no_range() {
+fn invalid_ranges_are_refused() {
     for text in [
         "",
         " ",

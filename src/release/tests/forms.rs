@@ -8,7 +8,7 @@ fn names(release: &Release) -> Vec<&str> {
 }
 
 #[test]
-fn a_multi_stage_release() {
+fn multi_stage_release_is_read() {
     let release = Stack::good().clean();
     assert_eq!(release.name.to_string(), NAME);
     assert_eq!((release.form, release.packed), (Form::MultiStage, false));
@@ -61,7 +61,7 @@ fn stages_in_the_order_of_the_file() {
 }
 
 #[test]
-fn an_addon_that_is_only_deleted_is_not_installed() {
+fn addon_with_delete_stages_only_is_not_installed() {
     let text = "    - name: storage-classes\n      action: apply";
     let release =
         Stack::good().replacing("clusteraddon.yaml", text, &text.replace("apply", "delete")).clean();
@@ -70,7 +70,7 @@ fn an_addon_that_is_only_deleted_is_not_installed() {
 }
 
 #[test]
-fn a_common_template_is_for_charts_without_one_of_their_own() {
+fn common_template_applies_without_own_template() {
     let release = Stack::good().with("cluster-addon-values.yaml", "a: 1\n").clean();
     let template = |name: &str| {
         release
@@ -86,7 +86,7 @@ fn a_common_template_is_for_charts_without_one_of_their_own() {
 }
 
 #[test]
-fn a_single_chart_release() {
+fn single_chart_release_is_read() {
     let release = Stack::single().clean();
     assert_eq!(release.form, Form::SingleChart);
     assert_eq!(names(&release), ["cluster-addon"]);
@@ -96,7 +96,7 @@ fn a_single_chart_release() {
 }
 
 #[test]
-fn a_release_in_source_form() {
+fn source_form_release_is_read() {
     let csctl =
         "config:\n  clusterStackName: demo\n  kubernetesVersion: v1.34.2\n  provider:\n    type: openstack\n";
     let release = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).clean();
@@ -105,7 +105,7 @@ fn a_release_in_source_form() {
 }
 
 #[test]
-fn a_packed_release_has_the_digests_of_the_unpacked_one() {
+fn packed_and_unpacked_digests_agree() {
     let unpacked = Stack::single();
     let text = |path: &str| String::from_utf8(unpacked.files.get(path).unwrap().content.clone()).unwrap();
     let class = archive(&[("demo-class/Chart.yaml", &text("cluster-class/Chart.yaml"))]);
@@ -125,7 +125,7 @@ fn a_packed_release_has_the_digests_of_the_unpacked_one() {
 }
 
 #[test]
-fn a_packed_multi_stage_release_keeps_its_addons_directories() {
+fn packed_multi_stage_release_keeps_directories() {
     let text = "addonStages:\n  AfterControlPlaneInitialized:\n    - {name: cni, action: apply}\n";
     let chart = "name: CNI\nversion: v1\n";
     let release = Stack::empty()
@@ -163,7 +163,7 @@ fn digests_are_pinned_to_their_definition() {
 const DIGEST: &str = "sha256:804a2fe5a7bfd1ec787408cc9471bc1f9c39dfa0ac68463cb96be8df2f14d270";
 
 #[test]
-fn a_digest_sees_content_path_and_executability() {
+fn digest_covers_content_path_and_executability() {
     let base = Stack::empty().with("a", "one").files;
     let mut executable = base.clone();
     let mut file = executable.remove("a").unwrap();
@@ -185,7 +185,7 @@ fn a_digest_sees_content_path_and_executability() {
 }
 
 #[test]
-fn a_digest_is_read_strictly() {
+fn digest_is_parsed_strictly() {
     for text in ["", "sha256:", "sha256:ab", &DIGEST.to_uppercase(), &format!("{DIGEST}0"), &DIGEST[7..]] {
         assert!(text.parse::<Digest>().is_err(), "{text}");
     }

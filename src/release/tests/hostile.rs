@@ -69,7 +69,7 @@ fn archives_of_a_packed_release_share_the_limits() {
 }
 
 #[test]
-fn a_bad_entry_of_a_packed_release() {
+fn invalid_entry_of_packed_release_is_reported() {
     let bytes = raw_archive([("../../etc/passwd", EntryType::Regular, "", &b"x"[..])]);
     let stack = Stack::single().with_bytes("openstack-demo-1-34-node-image-v2.tgz", bytes);
     let file = "openstack-demo-1-34-node-image-v2.tgz: ../../etc/passwd";
@@ -77,7 +77,7 @@ fn a_bad_entry_of_a_packed_release() {
 }
 
 #[test]
-fn what_a_bad_archive_would_have_held_is_not_missing() {
+fn content_of_invalid_archive_is_not_missing() {
     let bytes = raw_archive([("/etc/passwd", EntryType::Regular, "", &b"x"[..])]);
     let class = "openstack-demo-1-34-cluster-class-v2.tgz";
     let stack = Stack::single().without("cluster-class/Chart.yaml").with_bytes(class, bytes);
@@ -86,7 +86,7 @@ fn what_a_bad_archive_would_have_held_is_not_missing() {
 }
 
 #[test]
-fn a_part_that_is_there_packed_and_unpacked() {
+fn part_packed_and_unpacked_is_refused() {
     let bytes = archive(&[("c/Chart.yaml", "name: c\nversion: v2\n")]);
     let stack = Stack::single().with_bytes("openstack-demo-1-34-cluster-class-v2.tgz", bytes);
     let message = "the file is in openstack-demo-1-34-cluster-class-v2.tgz and also unpacked in the release: another \
@@ -95,7 +95,7 @@ fn a_part_that_is_there_packed_and_unpacked() {
 }
 
 #[test]
-fn a_bad_entry_of_a_vendored_chart() {
+fn invalid_entry_of_vendored_chart_is_reported() {
     let path = "cluster-addon/cni/charts/cilium-1.18.9.tgz";
     let chart = &b"name: cilium\nversion: 1.18.9\n"[..];
     let bytes = raw_archive([
@@ -123,7 +123,7 @@ fn control_characters_do_not_reach_a_terminal() {
 }
 
 #[test]
-fn a_file_full_of_errors_is_told_of_whole() {
+fn file_with_many_errors_is_reported_completely() {
     let stages = "    - {name: x, action: x, more: x}\n".repeat(5_000);
     let text = format!("addonStages:\n  AfterControlPlaneInitialized:\n{stages}");
     let findings = Stack::good().with(STAGES, &text).load().unwrap_err();

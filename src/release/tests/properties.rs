@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn a_digest_does_not_depend_on_the_order_of_insertion(
+    fn digest_is_independent_of_insertion_order(
         paths in prop::collection::btree_set("[a-c]{1,3}", 0..12),
         seed in any::<u64>(),
     ) {

@@ -9,14 +9,14 @@ const STAGES: &str = "clusteraddon.yaml";
 const CNI: &str = "cluster-addon/cni/Chart.yaml";
 
 #[test]
-fn no_metadata() {
+fn missing_metadata_is_refused() {
     let finding = Stack::good().without("metadata.yaml").refused();
     let message = "the release has no metadata.yaml, so its Kubernetes version is unknown";
     expect(&finding, Reason::MissingFile, "metadata.yaml", None, message);
 }
 
 #[test]
-fn no_kubernetes_version() {
+fn missing_kubernetes_version_is_refused() {
     let stack = Stack::good().replacing("metadata.yaml", "  kubernetes: v1.34.2\n", "");
     let message = "versions.kubernetes is missing";
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 3, message);
@@ -33,7 +33,7 @@ fn no_kubernetes_version() {
 }
 
 #[test]
-fn a_kubernetes_version_without_v() {
+fn kubernetes_version_without_v_is_refused() {
     let finding = Stack::good().replacing("metadata.yaml", "v1.34.2", "1.34.2").refused();
     let message =
         "\"1.34.2\" is not a Kubernetes version: expected v<major>.<minor>.<patch>, such as v1.34.2";
@@ -42,21 +42,21 @@ fn a_kubernetes_version_without_v() {
 }
 
 #[test]
-fn a_kubernetes_minor_other_than_the_name_s() {
+fn kubernetes_minor_must_match_the_name() {
     let finding = Stack::good().replacing("metadata.yaml", "v1.34.2", "v1.33.9").refused();
     let message = "Kubernetes v1.33.9 does not match the minor version 1.34 of the release's name";
     expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 4, message);
 }
 
 #[test]
-fn a_version_other_than_the_name_s() {
+fn version_must_match_the_name() {
     let finding = Stack::good().replacing("metadata.yaml", "clusterStack: v2", "clusterStack: v3").refused();
     let message = "versions.clusterStack is v3, but the release's name says v2";
     expect(&finding, Reason::MetadataMismatch, "metadata.yaml", 3, message);
 }
 
 #[test]
-fn a_source_form_of_another_stack() {
+fn source_form_of_other_stack_is_refused() {
     let csctl = "config:\n  clusterStackName: other\n  kubernetesVersion: v1.34.2\n";
     let finding = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).refused();
     let message = "it says other, but the release's name says demo";
@@ -75,7 +75,7 @@ fn duplicate_keys() {
 }
 
 #[test]
-fn an_alias_bomb() {
+fn alias_bomb_is_refused() {
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (name, of) in ["b", "c", "d", "e", "f", "g", "h"].iter().zip(["a", "b", "c", "d", "e", "f", "g"]) {
         let list = vec![format!("*{of}"); 10].join(", ");
@@ -98,7 +98,7 @@ fn nesting_without_end() {
 }
 
 #[test]
-fn a_file_that_is_not_yaml() {
+fn invalid_yaml_is_refused() {
     let finding = Stack::good().replacing(STAGES, "addonStages:", "addonStages: [").refused();
     assert_eq!((finding.reason, finding.file.as_str()), (Reason::InvalidYaml, STAGES));
     assert!(finding.line.is_some() && finding.text.is_some(), "{finding}");
@@ -121,13 +121,13 @@ fn values_of_another_type() {
 }
 
 #[test]
-fn a_file_without_stages() {
+fn file_without_stages_is_refused() {
     let finding = Stack::good().with(STAGES, "apiVersion: clusteraddonconfig.x-k8s.io/v1alpha1\n").refused();
     expect(&finding, Reason::InvalidField, STAGES, 1, "addonStages is missing");
 }
 
 #[test]
-fn an_unknown_action() {
+fn unknown_action_is_refused() {
     let text = "- name: ccm\n      action: apply";
     let finding = Stack::good().replacing(STAGES, text, "- name: ccm\n      action: aply").refused();
     expect(&finding, Reason::UnknownAction, STAGES, 8, "\"aply\" is not an action");
@@ -139,7 +139,7 @@ fn an_unknown_action() {
 }
 
 #[test]
-fn a_bad_stage_hides_nothing_of_its_addon_and_makes_up_nothing() {
+fn invalid_stage_hides_no_other_error() {
     let stack = Stack::good().with("cluster-addon/ccm/Chart.yaml", "apiVersion: v2\nname: CCM\n").replacing(
         STAGES,
         "- name: ccm\n      action: apply",
@@ -161,7 +161,7 @@ fn booleans_are_strict_in_stages() {
 }
 
 #[test]
-fn a_stage_without_name_or_action() {
+fn stage_without_name_or_action_is_refused() {
     let finding =
         Stack::good().replacing(STAGES, "- name: ccm\n      action: apply", "- name: ccm").refused();
     let message = "addonStages.AfterControlPlaneInitialized[1].action is missing";
@@ -173,7 +173,7 @@ fn a_stage_without_name_or_action() {
 }
 
 #[test]
-fn a_stage_without_its_directory() {
+fn stage_without_directory_is_refused() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: cmm").refused();
     let message = "the stage names the addon cmm, but the directory cluster-addon/cmm is missing";
     expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
@@ -186,7 +186,7 @@ fn a_stage_without_its_directory() {
 }
 
 #[test]
-fn an_addon_name_that_cannot_be_an_object_s() {
+fn invalid_addon_name_is_refused() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: ../ccm").refused();
     let message =
         "\"../ccm\" is not an addon's name: lower-case letters, digits and '-', at most 53 characters";
@@ -236,21 +236,21 @@ fn two_objects_of_a_wait_with_one_key() {
 }
 
 #[test]
-fn no_addons_at_all() {
+fn missing_addons_are_refused() {
     let finding = Stack::single().without("cluster-addon/Chart.yaml").refused();
     let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
     expect(&finding, Reason::MissingFile, STAGES, None, message);
 }
 
 #[test]
-fn no_cluster_class() {
+fn missing_cluster_class_is_refused() {
     let finding = Stack::good().without("cluster-class/Chart.yaml").refused();
     let message = "cluster-class is not a chart: Chart.yaml is missing";
     expect(&finding, Reason::MissingFile, "cluster-class/Chart.yaml", None, message);
 }
 
 #[test]
-fn a_chart_without_name_or_version() {
+fn chart_without_name_or_version_is_refused() {
     let finding = Stack::good().replacing(CNI, "name: CNI\n", "").refused();
     expect(&finding, Reason::InvalidChart, CNI, 1, "name is missing");
     let finding = Stack::good().replacing(CNI, "version: v1\n", "version: ''\n").refused();
@@ -271,7 +271,7 @@ fn chart_versions_that_helm_refuses() {
 }
 
 #[test]
-fn a_dependency_from_nowhere() {
+fn dependency_without_source_is_refused() {
     let finding = Stack::good()
         .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
         .replacing(CNI, "    repository: https://charts.example.com\n", "")
@@ -301,7 +301,7 @@ fn templates_that_cannot_be_parsed() {
 }
 
 #[test]
-fn a_bad_template_of_several_addons_is_told_once() {
+fn invalid_shared_template_is_reported_once() {
     let finding = Stack::good()
         .without("cluster-addon/ccm/overwrite.yaml")
         .with("cluster-addon-values.yaml", "a: {{ env \"HOME\" }}\n")
@@ -326,12 +326,12 @@ fn placeholders() {
 }
 
 #[test]
-fn placeholders_where_nobody_reads_them_are_let_be() {
+fn placeholders_outside_templates_are_ignored() {
     Stack::good().with("README.md", "<< .ClusterAddonVersion >>\n").clean();
 }
 
 #[test]
-fn everything_is_told_at_once_and_in_order() {
+fn all_errors_are_reported_in_order() {
     let findings = Stack::good()
         .replacing(STAGES, "- name: ccm\n      action: apply", "- name: cmm\n      action: aply")
         .replacing(STAGES, "  BeforeClusterUpgrade:", "  BeforeClusterUpgrades:")

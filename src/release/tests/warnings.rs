@@ -7,7 +7,7 @@ const STAGES: &str = "clusteraddon.yaml";
 const CNI: &str = "cluster-addon/cni/Chart.yaml";
 
 #[test]
-fn an_unknown_hook() {
+fn unknown_hook_is_warned_about() {
     let finding = Stack::good()
         .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterClusterDelete: []\n  BeforeClusterUpgrade:")
         .warned();
@@ -50,7 +50,7 @@ fn paths_that_differ_in_case_warn_once() {
 }
 
 #[test]
-fn a_stage_listed_twice() {
+fn duplicate_stage_is_warned_about() {
     let stack = Stack::good().replacing(
         STAGES,
         "  BeforeClusterUpgrade:",
@@ -60,14 +60,14 @@ fn a_stage_listed_twice() {
 }
 
 #[test]
-fn an_addon_that_no_stage_names() {
+fn addon_without_stage_is_warned_about() {
     let finding = Stack::good().with("cluster-addon/csi/Chart.yaml", "name: csi\nversion: v1\n").warned();
     let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
     expect(&finding, Reason::AddonWithoutStage, "cluster-addon/csi", None, message);
 }
 
 #[test]
-fn a_dependency_to_be_fetched() {
+fn dependency_to_fetch_is_warned_about() {
     let finding = Stack::good().without("cluster-addon/cni/charts/cilium-1.18.9.tgz").warned();
     let message = "dependency cilium 1.18.9 is not vendored: source-controller fetches it from \
                    https://charts.example.com when it packages the chart, and needs network access to that repository";
@@ -75,7 +75,7 @@ fn a_dependency_to_be_fetched() {
 }
 
 #[test]
-fn a_dependency_vendored_as_a_directory_is_found() {
+fn dependency_vendored_as_directory_is_found() {
     Stack::good()
         .without("cluster-addon/cni/charts/cilium-1.18.9.tgz")
         .with("cluster-addon/cni/charts/cilium/Chart.yaml", "name: cilium\nversion: 1.18.9\n")
@@ -83,14 +83,14 @@ fn a_dependency_vendored_as_a_directory_is_found() {
 }
 
 #[test]
-fn another_vendored_chart_is_not_the_dependency() {
+fn other_vendored_chart_is_not_the_dependency() {
     let other = archive(&[("hubble/Chart.yaml", "name: hubble\nversion: 1.18.9\n")]);
     let finding = Stack::good().with_bytes("cluster-addon/cni/charts/cilium-1.18.9.tgz", other).warned();
     assert_eq!(finding.reason, Reason::DependencyNotVendored);
 }
 
 #[test]
-fn a_class_chart_of_another_version() {
+fn class_chart_of_other_version_is_warned_about() {
     let finding = Stack::good().replacing("cluster-class/Chart.yaml", "version: v2", "version: v1").warned();
     let message = "the class chart has version v1, but the release has v2: a ClusterClass named by .Chart.Version is \
                    openstack-demo-1-34-v1, but Clusters of this release look for openstack-demo-1-34-v2";
@@ -98,7 +98,7 @@ fn a_class_chart_of_another_version() {
 }
 
 #[test]
-fn a_class_chart_of_another_stack() {
+fn class_chart_of_other_stack_is_warned_about() {
     let path = "cluster-class/Chart.yaml";
     let finding = Stack::good().replacing(path, "demo-class", "docker-demo-1-34-cluster-class").warned();
     let message = "the class chart is named docker-demo-1-34-cluster-class, but that of openstack-demo-1-34-v2 must be \
@@ -108,7 +108,7 @@ fn a_class_chart_of_another_stack() {
 }
 
 #[test]
-fn an_unversioned_name_in_the_class() {
+fn unversioned_name_in_class_is_warned_about() {
     let path = "cluster-class/templates/image.yaml";
     let text =
         "apiVersion: v1\nkind: Image\nmetadata:\n  labels:\n    name: x\n  name: '{{ .Values.image }}'\n";
@@ -136,7 +136,7 @@ fn names_that_show_the_version() {
 }
 
 #[test]
-fn a_helper_without_the_version() {
+fn helper_without_version_is_warned_about() {
     let finding = Stack::good()
         .with("cluster-class/templates/image.yaml", "kind: Image\nmetadata:\n  name: {{ include \"a\" . }}\n")
         .with(
@@ -148,7 +148,7 @@ fn a_helper_without_the_version() {
 }
 
 #[test]
-fn a_key_twice_in_a_chart_template() {
+fn duplicate_key_in_template_is_warned_about() {
     let path = "cluster-addon/cni/templates/deployment.yaml";
     let finding = Stack::good()
         .with(path, "kind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n  labels: {}\n  name: cni\n")
@@ -159,7 +159,7 @@ fn a_key_twice_in_a_chart_template() {
 }
 
 #[test]
-fn a_class_of_another_name() {
+fn class_of_other_name_is_warned_about() {
     let path = "cluster-class/templates/class.yaml";
     let finding = Stack::good().replacing(path, "{{ .Release.Name }}", "my-class").warned();
     let message = "Clusters of this release look for a ClusterClass openstack-demo-1-34-v2, but this one is named \

@@ -7,7 +7,7 @@ fn read(rendered: &str) -> Value {
 }
 
 #[test]
-fn the_whole_output_or_the_string_in_values() {
+fn values_are_the_output_or_its_values_string() {
     assert_eq!(read("a: 1\nb: {c: x}\n"), json!({"a": 1, "b": {"c": "x"}}));
     assert_eq!(read("values: |\n  a: 1\n"), json!({"a": 1}));
     assert_eq!(read("values: |\n  a: 1\nother: 2\n"), json!({"a": 1}), "the string is the document");
@@ -16,7 +16,7 @@ fn the_whole_output_or_the_string_in_values() {
 }
 
 #[test]
-fn nothing_is_an_empty_mapping() {
+fn empty_output_is_an_empty_mapping() {
     for rendered in ["", "\n", "# nothing\n", "values: ''\n", "values: |\n  # nothing\n"] {
         assert_eq!(read(rendered), json!({}), "{rendered:?}");
     }
@@ -37,7 +37,7 @@ fn keys_keep_their_order() {
 }
 
 #[test]
-fn everything_but_a_mapping_is_refused() {
+fn output_that_is_not_a_mapping_is_refused() {
     for (rendered, kind) in
         [("- a\n", "a list"), ("x\n", "a string"), ("1\n", "a number"), ("values: 'yes'", "a boolean")]
     {
@@ -47,7 +47,7 @@ fn everything_but_a_mapping_is_refused() {
 }
 
 #[test]
-fn an_error_names_the_line_of_the_values() {
+fn error_names_the_line_of_the_values() {
     let error = read_values("values: |\n  a: 1\n  b: x: y\n").unwrap_err();
     let ValuesError::Yaml { line, text, .. } = &error else { panic!("{error}") };
     assert_eq!((*line, text.as_deref()), (Some(2), Some("b: x: y")));
@@ -61,7 +61,7 @@ fn an_error_names_the_line_of_the_values() {
 }
 
 #[test]
-fn a_number_without_json_is_named() {
+fn number_without_json_form_is_named() {
     for number in [".inf", "-.inf", ".nan"] {
         let error = read_values(&format!("a: {number}\n")).unwrap_err().to_string();
         let expected = format!(
@@ -73,7 +73,7 @@ fn a_number_without_json_is_named() {
 }
 
 #[test]
-fn a_limit_is_named_in_words() {
+fn exceeded_limit_is_described() {
     let error =
         read_values(&format!("a: {}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).unwrap_err().to_string();
     assert!(error.ends_with(": exceeds the limit of 64 levels of nesting"), "{error}");

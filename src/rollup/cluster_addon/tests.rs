@@ -59,7 +59,7 @@ fn all_applied_is_ready_and_known_good() {
 }
 
 #[test]
-fn the_namespace_of_what_was_applied_is_kept_until_the_next_is() {
+fn applied_namespace_is_kept_until_next_delivery() {
     let first = cluster_addon(facts(vec![]), &ClusterAddonStatus::default(), at(NOW));
     let moved = ClusterFacts { namespace: None, desired: String::new(), delivered: false, ..facts(vec![]) };
     let release = cluster_addon(moved, &first, at(NOW)).release.unwrap();
@@ -71,7 +71,7 @@ fn the_namespace_of_what_was_applied_is_kept_until_the_next_is() {
 }
 
 #[test]
-fn the_same_facts_later_give_the_same_status() {
+fn same_facts_later_give_the_same_status() {
     for verdict in [APPLIED, Verdict::Pending, Verdict::Suspended] {
         let first = cluster_addon(
             facts(vec![addon("cni", Some(verdict.clone()))]),
@@ -85,7 +85,7 @@ fn the_same_facts_later_give_the_same_status() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_known_good_release_kept() {
+fn failure_is_reported_and_known_good_release_kept() {
     let good =
         cluster_addon(facts(vec![addon("cni", Some(APPLIED))]), &ClusterAddonStatus::default(), at(NOW));
     let failed = Verdict::Failed {
@@ -111,7 +111,7 @@ fn a_failure_is_told_and_the_known_good_release_kept() {
 }
 
 #[test]
-fn a_missing_field_is_waited_for_by_name() {
+fn missing_field_is_reported_by_name() {
     let mut held = addon("ccm", None);
     held.hold =
         Some(Hold { reason: Reason::WaitingForField, message: "there is no .InfraCluster.status.id".into() });
@@ -174,7 +174,7 @@ fn addon_deadline_restarts_after_write_or_settled_phase() {
 }
 
 #[test]
-fn what_the_release_drops_keeps_no_addon_from_being_ready() {
+fn removed_addon_does_not_affect_addons_ready() {
     for (reason, expected) in [(Reason::AddonRemoved, "Unknown"), (Reason::PruneBudgetExceeded, "Unknown")] {
         let mut dropped = addon("old", Some(Verdict::Terminating));
         dropped.hold = Some(Hold { reason, message: "why".into() });
@@ -252,7 +252,7 @@ fn foreign_spec_report_gives_reason_it_stays() {
 }
 
 #[test]
-fn numbers_name_the_release_that_they_are_of() {
+fn numbers_name_their_release() {
     let good = facts(vec![addon("cni", Some(APPLIED)), addon("ccm", Some(APPLIED))]);
     let first = cluster_addon(good.clone(), &ClusterAddonStatus::default(), at(NOW));
     let of_v2 = "2 of 2 addons of openstack-scs-1-32-v2";
@@ -282,7 +282,7 @@ fn numbers_name_the_release_that_they_are_of() {
 }
 
 #[test]
-fn what_is_held_says_why_in_each_place() {
+fn held_addon_reports_its_reason_everywhere() {
     let mut held = addon("ccm", None);
     held.hold = Some(Hold { reason: Reason::WaitingForField, message: "there is no .a".into() });
     let mut facts = facts(vec![addon("cni", Some(APPLIED)), held]);
@@ -295,7 +295,7 @@ fn what_is_held_says_why_in_each_place() {
 
 /// The content that was delivered before may be ready, but it is not the planned content.
 #[test]
-fn held_addon_is_not_ready_beside_what_it_delivered() {
+fn held_addon_is_not_ready_despite_old_content() {
     let mut held = addon("ccm", Some(APPLIED));
     held.hold = Some(Hold { reason: Reason::ValuesInvalid, message: "line 3".into() });
     let status = cluster_addon(facts(vec![held]), &ClusterAddonStatus::default(), at(NOW));
@@ -305,7 +305,7 @@ fn held_addon_is_not_ready_beside_what_it_delivered() {
 }
 
 #[test]
-fn a_dropped_addon_is_not_one_of_the_release() {
+fn removed_addon_is_not_counted_in_the_release() {
     let mut dropped = addon("old", Some(APPLIED));
     dropped.hold = Some(Hold { reason: Reason::PruneBudgetExceeded, message: "waits".into() });
     let mut facts = facts(vec![addon("cni", Some(APPLIED)), dropped]);
@@ -320,7 +320,7 @@ fn a_dropped_addon_is_not_one_of_the_release() {
 }
 
 #[test]
-fn a_paused_cluster_says_nothing_else() {
+fn paused_cluster_reports_only_paused() {
     let good = facts(vec![addon("cni", Some(APPLIED))]);
     let first = cluster_addon(good.clone(), &ClusterAddonStatus::default(), at(NOW));
     let paused = |reason: &str| Report::new(ConditionStatus::Unknown, reason, "the Cluster is paused");
@@ -348,7 +348,7 @@ fn a_paused_cluster_says_nothing_else() {
 }
 
 #[test]
-fn a_cluster_without_a_class_desires_no_release() {
+fn cluster_without_class_desires_no_release() {
     let mut facts = facts(Vec::new());
     (facts.desired, facts.of_desired, facts.delivered, facts.inputs) = (String::new(), false, false, None);
     facts.release = Report::new(ConditionStatus::False, "ClassUnknown", "the Cluster has no class");
@@ -357,7 +357,7 @@ fn a_cluster_without_a_class_desires_no_release() {
 }
 
 #[test]
-fn a_cluster_that_goes_says_so_and_nothing_else() {
+fn deleting_cluster_reports_only_deleting() {
     let all = vec![addon("cni", Some(APPLIED)), addon("ccm", Some(Verdict::Pending))];
     let before = cluster_addon(facts(all), &ClusterAddonStatus::default(), at(NOW));
     let why = Hold { reason: Reason::Deleting, message: "the Cluster is being deleted".into() };

@@ -101,7 +101,7 @@ fn problem(is_issue: bool, reason: Reason, message: &str) -> ReleaseProblem {
 }
 
 #[test]
-fn a_stack_with_all_releases_and_clusters_ready_is_ready() {
+fn stack_with_ready_releases_and_clusters_is_ready() {
     let (v1, v2) = (release("v1", true), release("v2", true));
     let releases = [("v1", state(Role::Used, 1, Some(&v1))), ("v2", state(Role::Offered, 0, Some(&v2)))];
     let status = roll_up(facts(releases));
@@ -121,7 +121,7 @@ fn a_stack_with_all_releases_and_clusters_ready_is_ready() {
 }
 
 #[test]
-fn what_is_wrong_with_a_release_is_told_with_its_name() {
+fn release_problem_is_reported_with_its_name() {
     let v1 = release("v1", true);
     let mut facts =
         facts([("v1", state(Role::Offered, 0, Some(&v1))), ("v9", state(Role::Offered, 0, None))]);
@@ -212,7 +212,7 @@ fn missing_source_is_reconciling() {
 }
 
 #[test]
-fn a_note_is_no_issue() {
+fn note_is_not_an_issue() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
     facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
@@ -221,7 +221,7 @@ fn a_note_is_no_issue() {
 }
 
 #[test]
-fn what_is_not_known_yet_is_on_its_way() {
+fn unknown_state_is_reconciling() {
     let v1 = release("v1", false);
     let status = roll_up(facts([("v1", state(Role::Offered, 0, Some(&v1)))]));
     assert_eq!(
@@ -234,7 +234,7 @@ fn what_is_not_known_yet_is_on_its_way() {
 }
 
 #[test]
-fn a_source_that_is_unread_takes_nothing_back() {
+fn unread_source_keeps_previous_facts() {
     let v1 = release("v1", true);
     let releases = [("v1", state(Role::Offered, 0, Some(&v1)))];
     let first = roll_up(facts(releases));
@@ -257,7 +257,7 @@ fn refused_write_of_a_release_is_tried_again() {
 }
 
 #[test]
-fn one_that_was_deleted_and_stays_says_why() {
+fn kept_deleted_stack_gives_its_reason() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
     let status = roll_up(StackFacts { deletion_hold: Some(hold), ..facts([]) });
     assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
@@ -284,7 +284,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
 }
 
 #[test]
-fn of_git_delivery_only_own_trouble_counts() {
+fn git_delivery_counts_only_own_problems() {
     let v1 = release("v1", true);
     for (status, reason, expected) in [
         (ConditionStatus::Unknown, "CommitNotApplied", "True Usable"),
@@ -317,7 +317,7 @@ fn release_that_is(version: &str, ready: ConditionStatus) -> ClusterStackRelease
 
 proptest! {
     #[test]
-    fn a_stack_is_never_better_than_its_source_and_releases(
+    fn stack_is_never_better_than_source_and_releases(
         source in any_status(),
         releases in proptest::collection::vec((any_status(), 0..3_usize, any::<Option<bool>>()), 0..4),
         is_held in any::<bool>(),

@@ -78,7 +78,7 @@ fn roll_up(facts: ReleaseFacts) -> ClusterStackReleaseStatus {
 }
 
 #[test]
-fn a_release_whose_parts_are_there_is_usable() {
+fn release_with_all_parts_is_usable() {
     let release = release(false);
     let status = roll_up(good(&release));
     assert!(status.ready);
@@ -113,7 +113,7 @@ fn unchanged_facts_keep_status_and_timestamps() {
 }
 
 #[test]
-fn each_part_that_is_missing_is_named() {
+fn missing_parts_are_named() {
     let (plain, imaged) = (release(false), release(true));
     let failed = Verdict::Failed {
         class: crate::error::Class::Terminal,
@@ -174,7 +174,7 @@ fn broken_release_reports_line_and_unread_one_keeps_status() {
 }
 
 #[test]
-fn mutated_release_says_so_only_while_it_is_read() {
+fn mutated_release_is_reported_only_while_read() {
     let release = release(false);
     let mutated = ContentFacts::Known { release: &release, mutated: Some("other".to_owned()) };
     let first = roll_up(ReleaseFacts { content: mutated, ..good(&release) });
@@ -196,7 +196,7 @@ fn release_that_flux_has_not_fetched_is_unknown() {
 }
 
 #[test]
-fn a_commit_that_is_gone_has_a_name() {
+fn missing_commit_is_reported_as_pin_unreachable() {
     let release = release(false);
     let failed = Verdict::Failed {
         class: crate::error::Class::Transient,
@@ -209,7 +209,7 @@ fn a_commit_that_is_gone_has_a_name() {
 }
 
 #[test]
-fn who_uses_it_and_what_that_means() {
+fn in_use_follows_users_and_deletion() {
     let release = release(false);
     let shares = Hold { reason: Reason::SharesObjects, message: "Image a".to_owned() };
     for (clusters, retiring, deleted, deletion_hold, expected) in [
@@ -227,7 +227,7 @@ fn who_uses_it_and_what_that_means() {
 }
 
 #[test]
-fn the_last_users_are_remembered_when_there_are_none_any_more() {
+fn last_users_are_kept_without_users() {
     let release = release(false);
     let used = Usage { clusters: 1, first: vec!["a/1".to_owned()], ..Usage::default() };
     let first = roll_up(ReleaseFacts { usage: used, ..good(&release) });
@@ -236,7 +236,7 @@ fn the_last_users_are_remembered_when_there_are_none_any_more() {
 }
 
 #[test]
-fn a_broken_release_that_is_unread_is_unknown() {
+fn unread_invalid_release_is_unknown() {
     let release = release(false);
     let broken = Report::new(ConditionStatus::False, "UnknownAction", "no");
     let facts =
@@ -260,7 +260,7 @@ fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {
 
 proptest! {
     #[test]
-    fn a_release_is_never_better_than_its_worst_part(
+    fn release_is_never_better_than_its_worst_part(
         images in any::<bool>(),
         verdicts in proptest::collection::vec((0..3_usize, any_verdict()), 0..6),
         provider in proptest::sample::select(vec![ConditionStatus::False, ConditionStatus::Unknown, ConditionStatus::True]),
@@ -288,7 +288,7 @@ proptest! {
 /// An object that is missing because of an error is reported as before, and none twice: the API server would refuse such
 /// a status.
 #[test]
-fn object_of_before_is_told_once() {
+fn previous_object_is_reported_once() {
     let before = |kind| {
         let mut facts = object(kind, Step::Sources, None);
         facts.id.api_version = String::new();

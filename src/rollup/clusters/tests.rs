@@ -35,7 +35,7 @@ fn reported(clusters: &[ClusterState]) -> String {
 }
 
 #[test]
-fn the_first_standing_that_holds_counts() {
+fn first_matching_standing_counts() {
     let all = ClusterState {
         deleting: true,
         paused: true,
@@ -73,7 +73,7 @@ fn the_first_standing_that_holds_counts() {
 }
 
 #[test]
-fn the_message_has_numbers_reasons_and_names() {
+fn message_has_numbers_reasons_and_names() {
     let mismatch = |name| ClusterState { ready: Some(failed("KubernetesVersionMismatch")), ..state(name) };
     let (deleting, young) = (
         ClusterState { deleting: true, ready: Some(failed("Deleting")), ..state("gone") },
@@ -118,7 +118,7 @@ fn the_message_has_numbers_reasons_and_names() {
 }
 
 #[test]
-fn a_hundred_broken_clusters_have_a_short_message() {
+fn hundred_failed_clusters_have_a_short_message() {
     let names: Vec<String> = (0..100).map(|number| format!("cluster-{number:03}")).collect();
     let broken = |name| ClusterState { ready: Some(failed("InstallFailed")), ..state(name) };
     let clusters: Vec<_> = names.iter().map(|name| broken(name.as_str())).collect();
@@ -146,7 +146,7 @@ fn any_flags() -> impl Strategy<Value = [bool; 4]> {
 
 proptest! {
     #[test]
-    fn a_sum_is_never_better_than_a_counted_cluster(
+    fn sum_is_never_better_than_a_counted_cluster(
         facts in proptest::collection::vec((any_flags(), any_report(), any_report()), 0..8),
     ) {
         let names: Vec<String> = (0..facts.len()).map(|number| format!("c{number}")).collect();

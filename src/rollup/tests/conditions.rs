@@ -17,7 +17,7 @@ fn addons(verdicts: Vec<(&str, Option<Verdict>)>) -> Report {
 }
 
 #[test]
-fn the_transition_time_changes_only_with_the_status() {
+fn transition_time_changes_only_with_the_status() {
     let (then, now) = (time("2026-11-20T10:00:00Z"), time("2026-11-20T11:00:00Z"));
     let old = |status: &str| {
         vec![Condition {
@@ -77,7 +77,7 @@ fn addon_summary_reports_issue_before_unknown_before_applied() {
 }
 
 #[test]
-fn one_cause_of_several_addons_is_told_once() {
+fn shared_cause_of_addons_is_reported_once() {
     let waits = || Some(waiting("KubeConfigNotFound", "Secret a is missing", None));
     let names = ["ccm", "cni", "csi", "dns", "gpu"];
     let all = addons(names.iter().map(|name| (*name, waits())).collect());
@@ -111,12 +111,12 @@ fn missing_is_never_true() {
 }
 
 #[test]
-fn a_release_without_addons_has_nothing_to_wait_for() {
+fn release_without_addons_is_ready() {
     assert_eq!(addons(vec![]), report(ConditionStatus::True, "Applied", "0 of 0 addons"));
 }
 
 #[test]
-fn a_mirror_shows_the_condition_but_not_of_an_older_generation() {
+fn mirror_ignores_condition_of_old_generation() {
     let source = |generation| {
         report(ConditionStatus::False, "ImageMissing", "no image").condition(
             ConditionType::Ready,
@@ -132,7 +132,7 @@ fn a_mirror_shows_the_condition_but_not_of_an_older_generation() {
 }
 
 #[test]
-fn an_aggregate_counts_and_names_only_a_few() {
+fn aggregate_counts_all_and_names_a_few() {
     let failing = |reason| Some(report(ConditionStatus::False, reason, "a long story"));
     let names: Vec<String> = (0..1000).map(|number| format!("c{number:03}")).collect();
     let objects: Vec<(&str, Option<Report>)> = names
@@ -168,7 +168,7 @@ fn an_aggregate_counts_and_names_only_a_few() {
 }
 
 #[test]
-fn a_condition_is_small_and_fit_for_the_api_whatever_flux_says() {
+fn condition_is_valid_for_any_message_of_flux() {
     let long = Report::new(ConditionStatus::False, "9 lives", &"wörter\n\t".repeat(2000));
     assert_eq!(long.reason, "Unrecognized");
     assert_eq!(long.message.chars().count(), 1024);
@@ -257,7 +257,7 @@ fn reports_of_verdicts() {
 }
 
 #[test]
-fn clocks_stop_for_what_is_settled() {
+fn deadline_stops_for_settled_objects() {
     assert!(drifted().is_settled() && Verdict::Suspended.is_settled() && Verdict::Fetched.is_settled());
     assert!(!Verdict::Pending.is_settled() && !progressing("").is_settled());
 }

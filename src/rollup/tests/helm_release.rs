@@ -83,7 +83,7 @@ fn while_all_is_well() {
 }
 
 #[test]
-fn when_it_fails() {
+fn failed_release_gives_its_verdict() {
     let rolled_back =
         |exhausted| Verdict::RolledBack { exhausted, message: "rolled back: no luck".to_owned() };
     let given_up = |message| failed(Terminal, "RetriesExceeded", message);
@@ -167,7 +167,7 @@ fn when_it_fails() {
 }
 
 #[test]
-fn while_it_waits() {
+fn waiting_release_gives_its_verdict() {
     for reason in [
         "DependencyNotReady",
         "SourceNotReady",
@@ -194,7 +194,7 @@ fn while_it_waits() {
 }
 
 #[test]
-fn drift_is_as_the_spec_says() {
+fn drift_verdict_follows_the_spec() {
     let reported = Verdict::Drifted { message: "ConfigMap/a/b changed".to_owned() };
     for (mode, verdict) in [
         ("enabled", progressing("ConfigMap/a/b changed; Flux corrects it")),
@@ -211,7 +211,7 @@ fn drift_is_as_the_spec_says() {
 }
 
 #[test]
-fn a_chart_version_that_is_not_known_is_never_applied() {
+fn unknown_chart_version_is_never_applied() {
     let judged = |status: Value| {
         let object = object(status, &[READY]);
         let expected = Expected { version: None, ..expected(&object, CHART) };
@@ -226,7 +226,7 @@ fn a_chart_version_that_is_not_known_is_never_applied() {
 
 /// Deletion, then suspension, then a foreign spec: the status hides none of them.
 #[test]
-fn what_comes_before_the_status() {
+fn metadata_and_spec_precede_the_status() {
     let mut object = object(done(), &[READY]);
     let expected = expected(&object, CHART);
     let verdict = |object: &Value| judge(&read(FluxKind::HelmRelease, object), &expected, &soon());
@@ -287,7 +287,7 @@ fn rollback_to_values_of_the_wanted_content_is_applied() {
 }
 
 #[test]
-fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
+fn reverted_suspend_is_not_a_foreign_edit() {
     let mut resumed = object(done(), &[READY]);
     let expected = expected(&resumed, CHART);
     resumed["spec"]["suspend"] = json!(false);
@@ -296,7 +296,7 @@ fn a_suspend_that_was_taken_back_is_no_foreign_edit() {
 }
 
 #[test]
-fn an_installation_that_flux_gave_up_on_is_tried_again() {
+fn abandoned_installation_is_retried() {
     let mut release = object(
         json!({"failures": 2, "lastAttemptedGeneration": 2, "observedGeneration": 2}),
         &[
@@ -370,7 +370,7 @@ fn reset_counter_does_not_hide_repeated_failures() {
 }
 
 #[test]
-fn cause_that_no_retry_mends_is_the_reason_at_once() {
+fn permanent_cause_is_the_reason_at_once() {
     let said = |message: &str| {
         let [ready, released] =
             ["Ready", "Released"].map(|kind| format!("{kind}=False InstallFailed: {message}"));
@@ -387,7 +387,7 @@ fn cause_that_no_retry_mends_is_the_reason_at_once() {
 }
 
 #[test]
-fn done_with_another_chart_says_which_one_is_expected() {
+fn other_deployed_chart_names_the_expected_one() {
     let done = |version: &str, observed: i64| {
         let history = json!([{"status": "deployed", "chartVersion": version}]);
         let status =

@@ -112,7 +112,7 @@ fn rows() {
 }
 
 #[test]
-fn what_comes_before_the_status() {
+fn metadata_and_spec_precede_the_status() {
     let mut object = object(after("ReconciliationSucceeded"), &[READY]);
     let expected = expected(&object, COMMIT);
     let verdict = |object: &Value| judge(&read(FluxKind::Kustomization, object), &expected, &soon());

@@ -43,7 +43,7 @@ fn applied() -> Value {
 }
 
 #[test]
-fn what_is_not_done_by_the_deadline_has_failed() {
+fn object_not_ready_by_deadline_has_failed() {
     let late = |message: &str| failed(Transient, "DeadlineExceeded", message);
     assert_eq!(
         judge_helm_release(&installing(), &at("2026-11-20T10:19:59Z")),
@@ -61,7 +61,7 @@ fn what_is_not_done_by_the_deadline_has_failed() {
 }
 
 #[test]
-fn the_deadline_is_an_argument() {
+fn deadline_is_configurable() {
     let moment = Moment { deadline: jiff::SignedDuration::from_secs(10), ..soon() };
     let verdict = judge_helm_release(&installing(), &moment);
     assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not ready after 10s: Running 'install'"));
@@ -69,7 +69,7 @@ fn the_deadline_is_an_argument() {
 
 /// Waiting is a state, not an error; settled and given up objects are not late either.
 #[test]
-fn the_deadline_spares_what_is_not_on_its_way() {
+fn deadline_spares_settled_objects() {
     let late = at("2026-11-21T10:00:00Z");
     assert_eq!(judge_helm_release(&applied(), &late), Verdict::Applied);
     let dependency = object(json!({}), &["Ready=False DependencyNotReady: why"]);
@@ -79,7 +79,7 @@ fn the_deadline_spares_what_is_not_on_its_way() {
 }
 
 #[test]
-fn a_change_without_an_answer_for_two_minutes() {
+fn unanswered_change_means_no_controller() {
     let silent = no_answer("2026-11-20T10:00:00Z");
     assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:01:59Z")), Verdict::Pending);
     assert_eq!(judge_helm_release(&new(), &at("2026-11-20T10:02:00Z")), silent);
@@ -92,7 +92,7 @@ fn a_change_without_an_answer_for_two_minutes() {
 }
 
 #[test]
-fn a_request_that_is_not_handled_for_two_minutes() {
+fn unhandled_request_means_no_controller() {
     let requested = |value: &str, handled: &str, mut object: Value| {
         object["metadata"]["annotations"] = json!({"reconcile.fluxcd.io/requestedAt": value});
         object["status"]["lastHandledReconcileAt"] = json!(handled);
@@ -157,7 +157,7 @@ fn pulse_needs_an_old_lease_and_no_movement() {
 }
 
 #[test]
-fn a_lease_that_is_not_renewed() {
+fn expired_lease_means_no_controller() {
     let since = time("2026-11-20T09:59:30Z");
     let soon = |pulse| with("2026-11-20T10:00:30Z", pulse);
     let (fresh, lost) = (soon(Pulse::Alive), soon(Pulse::Dead { since }));
@@ -191,7 +191,7 @@ fn odd_times_do_not_overflow() {
 }
 
 #[test]
-fn what_a_status_keeps_is_what_is_expected() {
+fn expectation_is_restored_from_status() {
     let digest = SpecDigest::of(json!({"interval": "10m"}));
     let kept = AddonState { spec_digest: Some(digest.to_string()), version: Some(CHART.to_owned()) };
     assert_eq!(Expected::kept(&kept, written_at()), Some(expected(&new(), CHART)));

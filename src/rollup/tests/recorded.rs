@@ -71,7 +71,7 @@ const ROWS: &[Row] = rows! {
 };
 
 #[test]
-fn every_record_gives_its_verdict() {
+fn record_gives_its_verdict() {
     for (file, content, expected) in ROWS {
         let verdict = short(&judge(&record(content)));
         assert!(verdict.starts_with(expected), "{file}: {verdict}");
@@ -80,7 +80,7 @@ fn every_record_gives_its_verdict() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether a file has no row is only seen in the directory")]
-fn every_record_is_a_row() {
+fn records_and_rows_agree() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded");
     let names =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -101,7 +101,7 @@ fn ready_with_another_chart_than_ours_is_not_applied() {
 
 /// A user's addition is in the digest, and Flux's own writes are not: without the addition the digest is that of our write.
 #[test]
-fn the_digest_of_a_live_spec_is_that_of_what_was_written() {
+fn live_spec_digest_is_that_of_the_write() {
     let mut edited = recorded("helm-release-edited");
     let spec = &mut edited["object"]["spec"];
     assert_ne!(SpecDigest::of(spec.clone()), SpecDigest::of(edited["written"].clone()));

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_goes_on_until_somebody_changes_something() {
+    fn refusal_is_permanent_until_a_change() {
         for code in [400, 403, 404, 405, 413, 415, 422] {
             assert!(is_refusal(Verb::Apply, code), "{code}");
         }

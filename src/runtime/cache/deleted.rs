@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_are_remembered_and_not_all() {
+    fn only_latest_deletions_are_remembered() {
         let mut deleted = Deleted::default();
         let key = |number: usize| Key::new("n", &number.to_string());
         (0..5 * MIN_REMEMBERED).for_each(|number| deleted.note(&key(number), Some(7)));

@@ -39,7 +39,7 @@ fn list(cache: &Cache<ConfigMap>, objects: &[ConfigMap]) -> Vec<Change<ConfigMap
 }
 
 #[test]
-fn it_is_synced_after_a_whole_list_only() {
+fn cache_is_synced_after_a_complete_list() {
     let cache = Cache::default();
     assert!(!cache.is_synced());
     cache.take(Event::Init);
@@ -50,7 +50,7 @@ fn it_is_synced_after_a_whole_list_only() {
 }
 
 #[test]
-fn of_two_states_the_newer_stays_whichever_came_last() {
+fn newer_state_wins_in_any_order() {
     let cache = listed(&[object("a", "9", "x")]);
     cache.written(object("a", "12", "y"));
     let changes = cache.take(Event::Apply(object("a", "10", "z")));
@@ -67,7 +67,7 @@ fn of_two_states_the_newer_stays_whichever_came_last() {
 }
 
 #[test]
-fn a_list_takes_out_what_it_does_not_have() {
+fn list_removes_missing_objects() {
     let cache = listed(&[object("a", "1", "x"), object("b", "1", "x")]);
     let changes = list(&cache, &[object("b", "1", "x")]);
     assert_eq!(changes.len(), 1);
@@ -76,7 +76,7 @@ fn a_list_takes_out_what_it_does_not_have() {
 }
 
 #[test]
-fn what_is_written_during_a_list_stays() {
+fn object_written_during_list_stays() {
     let cache = listed(&[]);
     cache.take(Event::Init);
     cache.written(object("new", "5", "x"));
@@ -172,7 +172,7 @@ fn foreign_change_during_own_write_is_reported_after_answer() {
 }
 
 #[test]
-fn write_of_others_just_before_ours_is_told() {
+fn foreign_write_before_ours_is_reported() {
     for watch_is_faster in [true, false] {
         let cache = listed(&[object("a", "1", "x")]);
         let mut late = cache.late().unwrap();
@@ -194,7 +194,7 @@ fn write_of_others_just_before_ours_is_told() {
 }
 
 #[test]
-fn writes_of_ours_in_a_row_are_not_told() {
+fn consecutive_own_writes_are_not_reported() {
     let cache = listed(&[object("a", "1", "x")]);
     for version in ["2", "3", "4"] {
         cache.written(object("a", version, "ours"));
@@ -208,7 +208,7 @@ fn writes_of_ours_in_a_row_are_not_told() {
 }
 
 #[test]
-fn a_write_that_fails_keeps_nothing_back() {
+fn failed_write_withholds_no_event() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();
     let key = Key::new("n", "a");
@@ -221,7 +221,7 @@ fn a_write_that_fails_keeps_nothing_back() {
 }
 
 #[test]
-fn that_it_is_gone_is_told_at_once() {
+fn deletion_is_reported_at_once() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();
     let writing = cache.writing(&Key::new("n", "a"));

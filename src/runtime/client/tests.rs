@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_a_failed_request_says() {
+fn failed_request_error_names_the_cause() {
     let status =
         kube::core::Status::failure("leases.coordination.k8s.io is forbidden", "Forbidden").with_code(403);
     let refused = kube::Error::Api(status.boxed());
@@ -23,7 +23,7 @@ fn kubeconfig_missing_named_once() {
 }
 
 #[test]
-fn a_refusal_in_a_namespace_that_goes_is_known_by_its_cause() {
+fn terminating_namespace_is_recognized_by_cause() {
     let refusal = |code: u16, cause: &str| -> kube::Error {
         let status = serde_json::json!({
             "status": "Failure", "code": code, "reason": "Forbidden",

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_note_has_as_many_bytes_as_the_api_server_takes() {
+fn note_fits_the_limit_of_the_api_server() {
     let most = "a".repeat(MAX_NOTE);
     assert_eq!(fitting(&most), most);
     for long in ["a".repeat(MAX_NOTE + 1), "ä".repeat(MAX_NOTE), format!("a{}", "ä".repeat(MAX_NOTE))] {

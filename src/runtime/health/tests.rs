@@ -24,7 +24,7 @@ async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
 }
 
 #[tokio::test]
-async fn ready_is_told_with_what_is_waited_for_and_recovers() {
+async fn readiness_names_missing_parts_and_recovers() {
     let readiness = Readiness::starting(SERVER);
     let address = serve_health(&tasks(), &ANY.parse().unwrap(), readiness.clone()).await.unwrap();
     let ready = async || {
@@ -62,7 +62,7 @@ async fn metrics_are_served_as_open_metrics() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn address_in_use_is_named() {
     let address = serve_metrics(&tasks(), &ANY.parse().unwrap(), Arc::default()).await.unwrap();
     let error = serve_health(&tasks(), &address.to_string().parse().unwrap(), Readiness::starting(SERVER))
         .await
@@ -71,7 +71,7 @@ async fn an_address_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn without_a_host_all_addresses_are_listened_on() {
+async fn address_without_host_listens_on_all() {
     let address = serve_health(&tasks(), &":0".parse().unwrap(), Readiness::starting(SERVER)).await.unwrap();
     assert!(address.ip().is_unspecified());
     assert_eq!(get((std::net::Ipv4Addr::LOCALHOST, address.port()).into(), "/healthz").await.0, 200);

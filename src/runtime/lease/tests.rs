@@ -17,7 +17,7 @@ fn observed(holder: Option<&str>, seconds: Option<u64>, since: Instant) -> Obser
 }
 
 #[test]
-fn what_is_done_about_a_lease() {
+fn lease_action_follows_holder_and_age() {
     let settings = LeaseSettings::default();
     let since = Instant::now();
     let after = |seconds| since + Duration::from_secs(seconds);
@@ -54,7 +54,7 @@ fn what_is_done_about_a_lease() {
 }
 
 #[test]
-fn the_announced_duration_is_never_shorter_than_the_own() {
+fn announced_duration_is_at_least_the_own() {
     let announced = |millis| {
         LeaseSettings { duration: Duration::from_millis(millis), ..LeaseSettings::default() }
             .announced_seconds()
@@ -79,7 +79,7 @@ fn when_a_write_may_be_sent() {
 }
 
 #[tokio::test]
-async fn a_fence_says_when_the_process_leads() {
+async fn fence_is_open_while_leading() {
     assert_eq!(Fence::open().leading().await, Ok(()));
     let (leadership, fence) = Fence::new();
     let copy = fence.clone();
@@ -95,7 +95,7 @@ async fn a_fence_says_when_the_process_leads() {
 }
 
 #[tokio::test]
-async fn a_write_is_not_begun_while_the_fence_is_closed() {
+async fn write_waits_for_an_open_fence() {
     let (leadership, fence) = Fence::new();
     for closed in [Leadership::Candidate, Leadership::LeaderUntil(Instant::now()), Leadership::Closed] {
         leadership.send_replace(closed);
@@ -105,7 +105,7 @@ async fn a_write_is_not_begun_while_the_fence_is_closed() {
 }
 
 #[tokio::test]
-async fn a_write_outlives_a_renewal_and_not_the_lease() {
+async fn write_survives_renewal_but_not_expiry() {
     let (leadership, fence) = Fence::new();
     leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
     let (answer, answered) = oneshot::channel();
@@ -123,14 +123,14 @@ async fn a_write_outlives_a_renewal_and_not_the_lease() {
 }
 
 #[tokio::test]
-async fn a_write_is_given_up_when_the_lease_runs_out() {
+async fn write_is_aborted_at_lease_expiry() {
     let (leadership, fence) = Fence::new();
     leadership.send_replace(Leadership::LeaderUntil(Instant::now() + Duration::from_millis(20)));
     assert_eq!(fence.guard(pending::<()>()).await, Err(NotLeader));
 }
 
 #[tokio::test]
-async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
+async fn started_write_stops_at_closed_fence() {
     let (leadership, fence) = Fence::new();
     leadership.send_replace(Leadership::LeaderUntil(Instant::now() + HOUR));
     let mut steps = 0;
@@ -148,7 +148,7 @@ async fn a_write_that_was_begun_does_not_go_on_behind_a_closed_fence() {
 }
 
 #[tokio::test]
-async fn a_connection_ends_with_the_leadership_before_it_sends_more() {
+async fn connection_closes_with_the_leadership() {
     for lost in [Leadership::LeaderUntil(Instant::now()), Leadership::Closed] {
         let (leadership, fence) = Fence::new();
         let (given, (sender, mut sent)) = (Arc::new(Notify::new()), tokio::sync::mpsc::unbounded_channel());

@@ -39,7 +39,7 @@ fn written(level: LogLevel, encoding: LogEncoding) -> String {
 }
 
 #[test]
-fn every_line_has_the_fields_of_its_spans() {
+fn log_line_has_the_fields_of_its_spans() {
     for level in [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Error] {
         let lines = written(level, LogEncoding::Json);
         let line: Value =

@@ -21,7 +21,7 @@ fn assert_has(registry: &Registry, lines: &[&str]) {
 }
 
 #[test]
-fn what_happened_is_counted() {
+fn metrics_count_observations() {
     let mut registry = Registry::with_prefix("demo");
     let metrics = Metrics::new(&mut registry);
     let took = Duration::from_millis(30);

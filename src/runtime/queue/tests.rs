@@ -19,7 +19,7 @@ impl QueueObserver for Most {
 }
 
 #[tokio::test]
-async fn depth_counts_what_waits_not_what_runs() {
+async fn depth_counts_waiting_not_running_items() {
     let (trigger, requests) = queue();
     (0..20).for_each(|key| trigger.now(key));
     trigger.after(99, Duration::from_mins(1));
@@ -76,7 +76,7 @@ async fn reconciled(
 }
 
 #[tokio::test]
-async fn what_is_asked_twice_before_it_runs_runs_once() {
+async fn duplicate_request_runs_once() {
     let (trigger, requests) = queue();
     for key in [1, 1, 2, 1] {
         trigger.now(key);
@@ -105,7 +105,7 @@ async fn key_changed_while_running_runs_again_but_never_concurrently() {
 }
 
 #[tokio::test]
-async fn no_more_than_the_limit_run_at_a_time() {
+async fn concurrency_limit_is_enforced() {
     let (trigger, requests) = queue();
     (0..20).for_each(|key| trigger.now(key));
     let (running, most) = (Cell::new(0), Cell::new(0));
@@ -121,7 +121,7 @@ async fn no_more_than_the_limit_run_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_failure_is_tried_again_and_others_go_on() {
+async fn failure_is_retried_and_others_continue() {
     let (trigger, requests) = queue();
     trigger.now(1);
     trigger.now(2);
@@ -139,7 +139,7 @@ async fn a_failure_is_tried_again_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn what_is_running_at_the_end_is_waited_for() {
+async fn running_items_finish_at_shutdown() {
     let (trigger, requests) = queue();
     trigger.now(1);
     let finished = Cell::new(false);

@@ -7,7 +7,7 @@ fn parse(files: &str) -> Result<Index, IndexError> {
 }
 
 #[test]
-fn an_index_is_read_as_it_is_written() {
+fn index_round_trips() {
     let entry = Entry {
         object: "HelmRelease demo/one.ccm".to_owned(),
         sha256: "0".repeat(64),
@@ -22,7 +22,7 @@ fn an_index_is_read_as_it_is_written() {
 }
 
 #[test]
-fn a_path_that_leads_elsewhere_is_refused() {
+fn path_outside_the_directory_is_refused() {
     let entry = "{object: x, sha256: x, clusterStacks: {}}";
     for path in [
         "../one.yaml",
@@ -60,7 +60,7 @@ fn a_path_that_leads_elsewhere_is_refused() {
 }
 
 #[test]
-fn what_is_no_index_of_ours_is_refused() {
+fn foreign_index_is_refused() {
     let mut large = b"version: 1\nkustomization: abc\n".to_vec();
     large.resize(100_000_000, b'#');
     assert!(matches!(Index::parse(&large), Err(IndexError::TooLarge)));

@@ -24,7 +24,7 @@ fn delivered(files: &mut Files, plan: &Plan) -> String {
 }
 
 #[test]
-fn a_message_says_what_changed_in_which_cluster_and_why() {
+fn message_names_change_cluster_and_cause() {
     let (fixture, mut files) = (Fixture::new(), Files::new());
     let first = delivered(&mut files, &fixture.plan("v1", &["one", "two"]));
     assert!(first.starts_with("stackflux: 2 clusters: docker-demo-1-34-v1\n\n"), "{first}");

@@ -101,7 +101,7 @@ fn delivered_directories_list_and_index_every_object_file() {
 }
 
 #[test]
-fn a_cluster_changes_its_own_files_alone() {
+fn cluster_changes_only_its_own_files() {
     let mut fixture = Fixture::new();
     let before = fixture.plan("v1", &["one", "two"]);
     let mut files = delivered(&before);
@@ -172,7 +172,7 @@ fn added_or_removed_cluster_updates_the_root_list() {
 }
 
 #[test]
-fn a_held_cluster_keeps_its_files_with_what_they_refer_to() {
+fn held_cluster_keeps_files_and_their_references() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     fixture.edit_cluster = |cluster| {
@@ -192,7 +192,7 @@ fn a_held_cluster_keeps_its_files_with_what_they_refer_to() {
 }
 
 #[test]
-fn a_held_addon_keeps_its_file_and_the_others_go_on() {
+fn held_addon_keeps_its_file_and_others_change() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one"]));
     let ccm = "clusters/stacks/one/helmrelease-one.ccm.yaml";
@@ -296,7 +296,7 @@ fn removals_beyond_prune_budget_wait_for_allowed_digest() {
 }
 
 #[test]
-fn a_class_waits_for_the_clusters_that_may_have_it() {
+fn class_removal_waits_for_its_clusters() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     let plan = fixture.plan("v2", &["one"]);
@@ -311,7 +311,7 @@ fn a_class_waits_for_the_clusters_that_may_have_it() {
 }
 
 #[test]
-fn an_addon_that_is_removed_waits_for_the_budget_with_its_chart() {
+fn removed_addon_and_chart_wait_for_the_budget() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one"]));
     fixture.addons = &["cni"];
@@ -366,7 +366,7 @@ fn scoped_delivery_adds_per_namespace_sources_and_keeps_others() {
 }
 
 #[test]
-fn the_sources_that_were_written_are_found_again() {
+fn written_sources_are_found_again() {
     let plan = Fixture::new().plan("v1", &["one"]);
     let files = delivered(&plan);
     let planned = plan.objects().filter(|object| place(object).0 == Part::Sources);

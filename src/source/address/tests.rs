@@ -12,7 +12,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn what_is_written_is_what_is_shown() {
+fn address_round_trips() {
     for text in [
         "oci://registry.example.com/kaas/cluster-stacks",
         &format!("oci://127.0.0.1:5000/stacks:{RELEASE}"),
@@ -35,7 +35,7 @@ fn what_is_written_is_what_is_shown() {
 }
 
 #[test]
-fn the_parts_of_an_address() {
+fn address_parts_are_parsed() {
     let Address::Oci(oci) = parse(&format!("oci://host:5000/a/b:{RELEASE}@{DIGEST}")) else { panic!() };
     assert_eq!((oci.registry.as_str(), oci.repository.as_str()), ("host:5000", "a/b"));
     assert_eq!(oci.release, Some(RELEASE.parse().unwrap()));
@@ -103,7 +103,7 @@ fn password_is_never_shown() {
 }
 
 #[test]
-fn what_cannot_be_meant() {
+fn invalid_addresses_are_refused() {
     for (text, why) in [
         ("", "expected oci://"),
         ("https://host/stacks.git", "use git+https://"),

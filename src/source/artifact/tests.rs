@@ -35,7 +35,7 @@ fn bytes_of(artifact: &Artifact) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_has_the_right_digest_is_read_as_often_as_one_likes() {
+async fn artifact_with_right_digest_is_read_repeatedly() {
     let body = stack_repository(&[V1]);
     let server = Server::with(&body).await;
     let artifact = download().fetch(&server.artifact(&body)).await.unwrap();
@@ -54,7 +54,7 @@ async fn other_bytes_are_not_read() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off() {
+async fn interrupted_response_is_reported() {
     let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this", false).await;
     let error = download().fetch(&server.artifact(b"only this")).await.unwrap_err();
     assert!(matches!(error, ArtifactError::Transport(TransportError::Interrupted { .. })), "{error}");
@@ -62,14 +62,14 @@ async fn an_answer_that_breaks_off() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_http() {
+async fn invalid_http_response_is_reported() {
     let server = Server::raw(b"\x00\x01\x02 garbage\r\n\r\n", false).await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
     assert!(matches!(error, ArtifactError::Transport(TransportError::Interrupted { .. })), "{error}");
 }
 
 #[tokio::test]
-async fn what_never_ends_is_ended() {
+async fn endless_response_is_aborted() {
     let server = Server::endless().await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
     assert!(
@@ -80,7 +80,7 @@ async fn what_never_ends_is_ended() {
 }
 
 #[tokio::test]
-async fn what_says_that_it_is_too_large_is_not_waited_for() {
+async fn announced_oversize_is_refused_at_once() {
     let server = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", true).await;
     let error = download().fetch(&server.artifact(b"")).await.unwrap_err();
     assert!(matches!(error, ArtifactError::Transport(TransportError::TooLarge { .. })), "{error}");
@@ -92,7 +92,7 @@ async fn what_says_that_it_is_too_large_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_does_not_come_to_an_end_names_flux_s_network_policy() {
+async fn timeout_error_names_the_network_policy() {
     let silent = Server::raw(b"", true).await;
     let slow = Server::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na bit", true).await;
     for server in [silent, slow] {
@@ -117,7 +117,7 @@ async fn unreachable_server_is_reported() {
 }
 
 #[tokio::test]
-async fn no_other_answer_is_taken() {
+async fn unexpected_status_is_refused() {
     let target = Server::with(b"x").await;
     let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", target.url);
     let server = Server::raw(redirect.as_bytes(), false).await;
@@ -137,7 +137,7 @@ async fn no_other_answer_is_taken() {
 }
 
 #[tokio::test]
-async fn another_address_stands_in_for_the_host() {
+async fn source_controller_address_replaces_the_host() {
     let server = Server::with(b"x").await;
     let address = server.url.strip_prefix("http://").unwrap().strip_suffix("/artifact.tar.gz").unwrap();
     let url = "http://source-controller.flux-system.svc.cluster.local./artifact.tar.gz".to_owned();
@@ -170,7 +170,7 @@ fn commit() -> Revision {
 }
 
 #[test]
-fn what_flux_says_of_an_artifact() {
+fn artifact_status_is_read() {
     let digest = Digest::of_bytes(b"");
     let artifact_of = |revision: &str| observed::Artifact {
         revision: revision.to_owned(),
@@ -200,7 +200,7 @@ async fn fetched(body: &[u8]) -> Artifact {
 }
 
 #[tokio::test]
-async fn a_catalog_has_the_commit_and_the_digests() {
+async fn catalog_has_commit_and_digests() {
     let artifact = fetched(&stack_repository(&[V1, V10, "docker-demo-1-34-v0-sha-abc"])).await;
     let line = Line::of(&V1.parse().unwrap());
     let mut kept = Vec::new();

@@ -80,7 +80,7 @@ async fn refusal(host: &Host) -> OriginError {
 }
 
 #[tokio::test]
-async fn a_release_comes_whole() {
+async fn release_is_fetched_completely() {
     let host = host(|_| None).await;
     let origin = open(&host, true);
     let listing = origin.list().await.unwrap();
@@ -97,7 +97,7 @@ async fn a_release_comes_whole() {
 }
 
 #[tokio::test]
-async fn a_description_fetches_small_files_only() {
+async fn description_fetches_small_files_only() {
     let host = host(|_| None).await;
     let described = open(&host, false).describe(&name()).await.unwrap();
     assert_eq!(described.kubernetes.unwrap().to_string(), "v1.34.2");
@@ -106,7 +106,7 @@ async fn a_description_fetches_small_files_only() {
 }
 
 #[tokio::test]
-async fn what_was_listed_is_not_asked_again() {
+async fn listed_releases_are_not_requested_again() {
     let listed = |count: usize| {
         let mut listed = release(NAME);
         let mut open = asset(&FILES[1]);
@@ -128,7 +128,7 @@ async fn what_was_listed_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn all_pages_and_no_drafts() {
+async fn listing_reads_all_pages_and_skips_drafts() {
     let base = "/api/v3/repos/scs/stacks/releases?per_page=100&page=";
     let host = Host::start(move |seen| {
         let page: u32 = seen.target.split("&page=").nth(1).map_or(1, |page| page.parse().unwrap());
@@ -164,7 +164,7 @@ async fn pages_without_end_and_somewhere_else() {
 }
 
 #[tokio::test]
-async fn the_token_does_not_go_to_where_assets_are_kept() {
+async fn token_is_not_sent_to_the_asset_host() {
     let store = Host::start(|_| reply(200, "the class")).await;
     let to = format!("{}signed?hidden", store.by_name());
     let host = host(move |seen| seen.path().ends_with("/assets/8").then(|| redirect(&to))).await;
@@ -218,7 +218,7 @@ async fn lists_of_assets_that_lie() {
 }
 
 #[tokio::test]
-async fn an_asset_without_a_digest_has_its_size_at_least() {
+async fn asset_without_digest_is_checked_by_size() {
     let mut old = asset(&FILES[1]);
     old["digest"] = Value::Null;
     let list = json!([old]).to_string();
@@ -227,7 +227,7 @@ async fn an_asset_without_a_digest_has_its_size_at_least() {
 }
 
 #[tokio::test]
-async fn what_github_refuses() {
+async fn refusals_of_github_are_explained() {
     let used_up =
         || with(with(reply(403, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800");
     for (answer, token, expected) in [
@@ -253,7 +253,7 @@ async fn what_github_refuses() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_after_the_last_request_of_the_hour() {
+async fn exhausted_rate_limit_stops_requests() {
     let used_up = |_: &Seen| {
         Some(with(with(reply(429, ""), "x-ratelimit-remaining", "0"), "x-ratelimit-reset", "4102444800"))
     };

@@ -128,7 +128,7 @@ async fn refusal(host: &Host, access: &Access) -> OriginError {
 }
 
 #[tokio::test]
-async fn a_release_comes_whole() {
+async fn release_is_fetched_completely() {
     let host = registry(release(), |_| None).await;
     let origin = open(&host, &access()).await;
     assert_eq!(origin.list().await.unwrap().releases.len(), 1);
@@ -141,7 +141,7 @@ async fn a_release_comes_whole() {
 }
 
 #[tokio::test]
-async fn a_description_fetches_small_files_only() {
+async fn description_fetches_small_files_only() {
     let host = registry(release(), |_| None).await;
     let described = open(&host, &access()).await.describe(&name()).await.unwrap();
     assert_eq!(described.kubernetes.unwrap().to_string(), "v1.34.2");
@@ -151,7 +151,7 @@ async fn a_description_fetches_small_files_only() {
 }
 
 #[tokio::test]
-async fn a_list_of_one_manifest_stands_for_it() {
+async fn index_of_one_manifest_is_followed() {
     let index = |count: usize| {
         let entry = json!({"mediaType": "x", "digest": digest(&release().manifest), "size": 1});
         json!({"schemaVersion": 2, "manifests": vec![entry; count]}).to_string()
@@ -169,7 +169,7 @@ async fn a_list_of_one_manifest_stands_for_it() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_not_there() {
+async fn missing_release_is_reported() {
     let host = registry(release(), |_| None).await;
     let origin = open(&host, &access()).await;
     let error = origin.fetch(&"docker-demo-1-34-v2".parse().unwrap()).await.unwrap_err();
@@ -178,7 +178,7 @@ async fn a_release_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_digest_is_of_the_release_that_is_named_with_it() {
+async fn digest_must_be_that_of_the_named_release() {
     let host = registry(release(), |_| None).await;
     let (place, digest) = (format!("{}/{REPOSITORY}", host.address()), digest(&release().manifest));
     let origin = open_at(&format!("{place}:{NAME}@{digest}"), &access()).await;
@@ -219,7 +219,7 @@ async fn pages_of_tags_by_link_and_by_the_last_one() {
 }
 
 #[tokio::test]
-async fn a_tag_that_is_none_is_not_put_into_a_url() {
+async fn invalid_tag_is_not_put_into_a_url() {
     let host = registry(release(), |_| None).await;
     let origin = open(&host, &access()).await;
     for tag in ["", "..", "../../evil", "a/b", "a?b", "a#b", "-a", "a b", &"x".repeat(129), "%2e"] {

@@ -26,7 +26,7 @@ fn malformed_names_are_kept_apart() {
 }
 
 #[test]
-fn a_description_of_small_files() {
+fn description_has_the_small_files() {
     let metadata = ("metadata.yaml", "versions: {clusterStack: v2, kubernetes: v1.34.7}\n");
     let stages = "addonStages:
   AfterControlPlaneInitialized: [{name: cni, action: apply}, {name: ccm, action: apply}]
@@ -41,7 +41,7 @@ fn a_description_of_small_files() {
 }
 
 #[test]
-fn a_description_of_files_that_lie() {
+fn invalid_description_is_refused() {
     let other = describe(&[("metadata.yaml", "versions: {clusterStack: v2, kubernetes: v1.33.7}\n")]);
     assert!(other.unwrap_err().contains("MetadataMismatch"));
     let bomb = format!("a: &a [x]\nb: [{}]\n", "*a, ".repeat(2_000));
@@ -50,7 +50,7 @@ fn a_description_of_files_that_lie() {
 }
 
 #[test]
-fn what_waiting_helps_against() {
+fn transient_errors_are_recognized() {
     let refused = |status| {
         let (place, message) = ("oci://host/x".to_owned(), String::new());
         OriginError::from(TransportError::Status {

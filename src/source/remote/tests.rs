@@ -59,7 +59,7 @@ fn listing_with_or_without_releases_path_finds_releases() {
 }
 
 #[test]
-fn a_release_is_pinned_to_the_commit_that_changed_it_last() {
+fn release_is_pinned_to_its_last_change() {
     let (directory, commits) = repository();
     let origin = origin(&directory, "");
     for (release, version, commit) in [(V1, 1, commits[0]), (V2, 2, commits[1])] {
@@ -80,7 +80,7 @@ fn a_release_is_pinned_to_the_commit_that_changed_it_last() {
 }
 
 #[test]
-fn an_older_commit_has_what_it_had() {
+fn older_commit_has_its_old_content() {
     let (directory, commits) = repository();
     let listing = wait(origin(&directory, &format!("?ref={}", commits[0])).list()).unwrap();
     assert_eq!(listing.releases, [name(V1)].into());

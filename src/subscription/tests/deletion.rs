@@ -75,7 +75,7 @@ fn decided(row: Row) -> String {
 }
 
 #[test]
-fn deleted_stack_goes_after_clusters_and_releases() {
+fn deleted_stack_waits_for_clusters_and_releases() {
     let row = Row::default;
     let without_finalizer = || {
         let mut stack = deleted();
@@ -145,7 +145,7 @@ fn deleted_stack_goes_after_clusters_and_releases() {
 }
 
 #[test]
-fn status_says_what_the_deletion_waits_for() {
+fn status_names_blocker_of_deletion() {
     let releases = || {
         let message = "its releases first".to_owned();
         Deletion::DeleteReleases { orphan: false, left: BTreeSet::new(), message }

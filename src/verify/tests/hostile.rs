@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_hostile_is_not_repeated_at_length() {
+fn hostile_input_is_quoted_briefly() {
     let long = "x".repeat(900_000);
     for wrong in [
         json!({"mediaType": "a", "dsseEnvelope": &long}),

@@ -143,7 +143,7 @@ fn changed_addons(differences: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_next_release_of_the_example_changes_one_addon() {
+fn example_upgrade_changes_one_addon() {
     let arguments = ["diff", V1, V2, "--settings", "clusterstack.yaml", "--filename", "clusters"];
     expect(&examples(), "diff-example", &arguments);
     let run = run(&examples(), &[&arguments[..], &["--output", "json"]].concat());
@@ -169,13 +169,13 @@ fn going_back_changes_the_same_addon() {
 }
 
 #[test]
-fn a_release_does_not_differ_from_itself() {
+fn release_does_not_differ_from_itself() {
     let arguments = ["diff", V1, V1, "--settings", "clusterstack.yaml", "-f", "clusters"];
     expect(&examples(), "diff-same", &arguments);
 }
 
 #[test]
-fn every_kind_of_difference_is_shown() {
+fn all_kinds_of_differences_are_shown() {
     let directory = scratch("diff-own");
     own_releases(&directory);
     write(&directory, "clusters.yaml", CLUSTERS);

@@ -30,7 +30,7 @@ fn publish(directory: &Path, source: &str, to: &str, more: &[&str]) -> Run {
 }
 
 #[test]
-fn a_release_into_a_directory() {
+fn release_is_published_into_directory() {
     let directory = with_stack("publish-directory");
     let source = format!("stack/releases/{RELEASE}");
     expect(&directory, "publish-dry", &["publish", &source, "--to", "to", "--dry-run"]);
@@ -46,7 +46,7 @@ fn a_release_into_a_directory() {
 }
 
 #[test]
-fn what_cannot_be_published() {
+fn unpublishable_releases_are_refused() {
     let directory = with_stack("publish-refused");
     let broken = "stack/releases/openstack-demo-1-34-v3";
     expect(&directory, "publish-unusable", &["publish", broken, "--to", "to"]);
@@ -56,7 +56,7 @@ fn what_cannot_be_published() {
 }
 
 #[test]
-fn a_digest_is_of_one_release() {
+fn digest_requires_a_single_release() {
     let directory = scratch("publish-digest");
     let digest = format!("sha256:{}", "0".repeat(64));
     // Nobody listens there: what is refused by its arguments is refused before that is seen.
@@ -80,7 +80,7 @@ fn a_digest_is_of_one_release() {
 }
 
 #[test]
-fn all_that_is_new() {
+fn all_new_option_publishes_missing_releases() {
     let directory = with_stack("publish-new");
     let Run { code, stderr, .. } = publish(&directory, "stack", "to", &["--release", RELEASE]);
     assert_eq!(code, 0, "{stderr}");
@@ -101,7 +101,7 @@ fn all_that_is_new() {
 }
 
 #[test]
-fn a_release_is_one_commit() {
+fn release_is_one_commit() {
     let directory = with_stack("publish-git");
     git(&directory, &["init", "-q", "--bare", "--initial-branch=main", "stacks.git"]);
     let to = format!("file://{}/stacks.git", directory.display());
@@ -145,7 +145,7 @@ fn a_release_is_one_commit() {
 }
 
 #[test]
-fn the_branch_is_the_one_that_the_repository_has() {
+fn branch_defaults_to_that_of_the_repository() {
     let directory = with_stack("publish-branch");
     git(&directory, &["init", "-q", "--bare", "--initial-branch=master", "stacks.git"]);
     let (bare, to) = (directory.join("stacks.git"), format!("file://{}/stacks.git", directory.display()));
@@ -172,7 +172,7 @@ fn the_branch_is_the_one_that_the_repository_has() {
 }
 
 #[test]
-fn what_looks_like_a_server_is_no_directory() {
+fn target_like_a_server_is_not_a_directory() {
     let directory = with_stack("publish-colon");
     for to in ["git.example.com:stacks.git", "bob:s3cret@git.example.com:stacks.git", "ext::sh -c x"] {
         let run = publish(&directory, "stack", to, &["--release", RELEASE]);
@@ -186,7 +186,7 @@ fn what_looks_like_a_server_is_no_directory() {
 }
 
 #[test]
-fn without_an_author_nothing_is_fetched() {
+fn missing_author_is_refused_before_fetching() {
     let directory = with_stack("publish-author");
     git(&directory, &["init", "-q", "--bare", "stacks.git"]);
     let to = format!("file://{}/stacks.git", directory.display());
@@ -199,7 +199,7 @@ fn without_an_author_nothing_is_fetched() {
 }
 
 #[test]
-fn a_pull_request_needs_a_forge_and_a_token() {
+fn pull_request_requires_forge_and_token() {
     let directory = with_stack("publish-proposed");
     let into_directory = publish(&directory, "stack", "to", &["--all-new", "--pull-request"]);
     assert!(

@@ -3,7 +3,7 @@
 use super::{expect, own_directory, run, scratch};
 
 #[test]
-fn the_releases_of_a_stack_repository() {
+fn stack_repository_releases_are_listed() {
     let directory = own_directory();
     expect(&directory, "releases-repository", &["releases", "stack"]);
     expect(&directory, "releases-all", &["releases", "stack", "--all"]);
@@ -12,14 +12,14 @@ fn the_releases_of_a_stack_repository() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read() {
+fn unreadable_source_is_reported() {
     let directory = own_directory();
     expect(&directory, "releases-nowhere", &["releases", "nowhere"]);
     expect(&directory, "releases-scheme", &["releases", "https://user:geheim@git.example.com/stacks.git"]);
 }
 
 #[test]
-fn a_place_without_releases() {
+fn source_without_releases_is_reported() {
     let directory = scratch("releases-empty");
     let run = run(&directory, &["releases", "."]);
     assert!(

@@ -40,7 +40,7 @@ spec:
 const ARGUMENTS: [&str; 4] = ["template", "overwrite.yaml", "--filename", "clusters.yaml"];
 
 #[test]
-fn a_release_is_rendered_for_each_cluster() {
+fn release_is_rendered_for_each_cluster() {
     let release = "stack/releases/docker-demo-1-34-v1";
     expect(&examples(), "template-release", &["template", release, "--filename", "clusters"]);
     let arguments =
@@ -66,7 +66,7 @@ network: {{ .InfraCluster.status.network.id }}
 }
 
 #[test]
-fn long_values_are_cut_and_control_characters_do_no_harm() {
+fn long_values_are_cut_and_control_characters_escaped() {
     let template = "tiers: {{ toJson .Cluster.metadata }}\n";
     let directory = directory("template-long", template);
     let cluster = json!({
@@ -78,13 +78,13 @@ fn long_values_are_cut_and_control_characters_do_no_harm() {
 }
 
 #[test]
-fn a_template_without_fields_needs_nothing() {
+fn template_without_fields_needs_no_cluster() {
     let directory = directory("template-constant", "replicas: {{ add 1 1 }}\n");
     expect(&directory, "template-constant", &[&ARGUMENTS[..], &["--cluster", "one"]].concat());
 }
 
 #[test]
-fn mistakes_are_shown_where_they_are() {
+fn errors_show_their_position() {
     let unparsable = directory("template-unparsable", "a: 1\nname: {{ indnt 2 .Cluster.metadata.name }}\n");
     expect(&unparsable, "template-unparsable", &ARGUMENTS);
     let failing = directory("template-failing", "a: 1\nname: {{ fail \"no\" }}\n");

@@ -33,7 +33,7 @@ fn generate(example: &Example, inputs: &str, more: &[&str]) -> Run {
 }
 
 #[test]
-fn the_inputs_of_the_operator_give_what_the_files_give() {
+fn exported_inputs_and_files_give_the_same() {
     let example = Example::new("inputs");
     let run = generate(&example, &exported(&example), &[]);
     let expected = example.run(&[]);
@@ -50,7 +50,7 @@ fn the_inputs_of_the_operator_give_what_the_files_give() {
 }
 
 #[test]
-fn inputs_without_something_are_refused_rather_than_planned() {
+fn incomplete_inputs_are_refused() {
     let example = Example::new("inputs-incomplete");
     let whole = exported(&example);
     let cases = [
@@ -75,7 +75,7 @@ fn inputs_without_something_are_refused_rather_than_planned() {
 }
 
 #[test]
-fn a_cluster_whose_addons_are_suspended_keeps_its_files() {
+fn suspended_cluster_keeps_its_files() {
     let example = Example::new("inputs-suspended");
     example.generate();
     let before = example.files();

@@ -45,7 +45,7 @@ fn without_null(schema: &mut Value) {
 }
 
 #[test]
-fn the_reference_of_the_files_is_that_of_the_types() {
+fn file_reference_is_that_of_the_types() {
     let mut text = HEAD.to_owned();
     for (file, schema) in
         [("stackflux.yaml", schema::<StagesFile>()), ("stackflux.holds.yaml", schema::<HoldsFile>())]

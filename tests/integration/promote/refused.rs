@@ -15,7 +15,7 @@ fn refused(stacks: &Stacks, arguments: &[&str], expected: &str) {
 }
 
 #[test]
-fn another_content_under_the_same_name_is_refused() {
+fn different_content_under_same_name_is_refused() {
     let stacks = Stacks::new("other-content");
     stacks.write(&format!("prod/releases/{V1}/metadata.yaml"), "versions: {clusterStack: v1}\n");
     stacks.push("main", "somebody changed a release");
@@ -27,7 +27,7 @@ fn another_content_under_the_same_name_is_refused() {
 }
 
 #[test]
-fn a_release_that_is_not_there_or_cannot_be_used_is_refused() {
+fn missing_or_unusable_release_is_refused() {
     let stacks = Stacks::new("not-there");
     let missing = ["promote", "docker-demo-1-34-v9", "--to", "prod", "--offline"];
     refused(&stacks, &missing, "it has docker-demo-1-34-v2, docker-demo-1-34-v1");
@@ -37,7 +37,7 @@ fn a_release_that_is_not_there_or_cannot_be_used_is_refused() {
 }
 
 #[test]
-fn a_stage_is_not_jumped_over_and_the_first_gets_nothing() {
+fn skipped_stage_and_first_stage_are_refused() {
     let stacks = Stacks::new("order");
     refused(&stacks, &["promote", V1, "--to", "stage"], "comes after no other");
     refused(&stacks, &["promote", V1, "--from", "prod", "--to", "prod"], "promote from \"stage\"");
@@ -104,7 +104,7 @@ fn invalid_holds_and_inputs_are_reported() {
 }
 
 #[test]
-fn what_is_wrong_in_a_stage_keeps_no_release_in_it_or_out_of_it() {
+fn invalid_release_in_stage_blocks_no_promotion() {
     let stacks = Stacks::new("broken-inputs");
     fs::remove_file(stacks.work().join(format!("prod/releases/{V1}/cluster-class/Chart.yaml"))).unwrap();
     stacks.push("main", "an old release that cannot be read");
@@ -169,7 +169,7 @@ fn release_rolled_back_from_first_stage_is_not_republished() {
 }
 
 #[test]
-fn what_is_not_held_cannot_be_lifted() {
+fn lifting_missing_hold_is_refused() {
     let stacks = Stacks::new("not-held");
     refused(&stacks, &with(&PROMOTE, &["--lift-hold"]), "is not held back from stage prod");
 }

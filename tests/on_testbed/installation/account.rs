@@ -130,7 +130,7 @@ fn wait_for_rule(cluster_role: &str, resource: &str) {
 }
 
 #[test]
-fn the_operator_may_do_what_it_has_to_and_nothing_else() {
+fn operator_has_exactly_the_required_permissions() {
     let namespace = Testbed::shared().namespace("account").unwrap();
     installed();
     wait_for_rule("stackflux-infrastructure", "openstackclusters");
@@ -138,7 +138,7 @@ fn the_operator_may_do_what_it_has_to_and_nothing_else() {
 }
 
 #[test]
-fn leases_are_its_own() {
+fn lease_permission_is_limited_to_own_lease() {
     let leases = |verbs: &'static [&'static str]| -> [Row; 1] { [("coordination.k8s.io", "leases", verbs)] };
     let namespace = Testbed::shared().namespace("leases").unwrap();
     assert_may("leases", OPERATOR, &namespace, "stackflux-leader-election", &leases(&[]));
@@ -152,7 +152,7 @@ fn leases_are_its_own() {
 
 /// A provider brings a role for its kinds, which lets the operator read them; no user changes the operator's roles.
 #[test]
-fn a_provider_adds_its_kinds() {
+fn provider_adds_its_kinds_to_the_role() {
     installed();
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -169,7 +169,7 @@ fn a_provider_adds_its_kinds() {
 }
 
 #[test]
-fn users_may_what_kubernetes_own_roles_say() {
+fn user_permissions_follow_the_default_roles() {
     let namespace = Testbed::shared().namespace("users").unwrap();
     installed();
     wait_for_rule("admin", "clusterstacks");

@@ -99,7 +99,7 @@ fn as_operator(arguments: &[&str]) -> Result<String, String> {
 }
 
 #[test]
-fn a_cluster_has_the_version_of_its_release() {
+fn cluster_version_must_match_its_release() {
     let namespace = namespace();
     let [(old, _), (new, _)] = RELEASES;
     let by_reference = with_class_ref;
@@ -129,7 +129,7 @@ fn a_cluster_has_the_version_of_its_release() {
 }
 
 #[test]
-fn a_cluster_that_does_not_fit_can_still_be_changed_otherwise() {
+fn mismatched_cluster_allows_other_changes() {
     let namespace = namespace();
     let annotate = ["annotate", "cluster", "before", "-n", namespace, "note=still-here"];
     installed().kubectl(&annotate).unwrap();
@@ -140,7 +140,7 @@ fn a_cluster_that_does_not_fit_can_still_be_changed_otherwise() {
 }
 
 #[test]
-fn the_operator_writes_no_namespace_but_its_own() {
+fn operator_writes_only_its_namespaces() {
     let namespace = namespace();
     let expected = "stackflux may write only namespaces with the label";
     for refused in [

@@ -14,7 +14,7 @@ fn changed(clone: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_committed_is_applied_by_flux_and_seen() {
+fn committed_objects_are_applied_and_reported() {
     let scenario = Scenario::shared("bygit");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);

@@ -21,7 +21,7 @@ fn names(addon: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_stack_and_two_clusters_get_ready_and_follow_what_changes() {
+fn stack_and_two_clusters_become_ready_and_follow() {
     let scenario = Scenario::shared("deliver");
     let audit = scenario.testbed.audit();
     scenario.publish(&[V1, V2]);

@@ -95,7 +95,7 @@ fn in_the_values(scenario: &Scenario) {
 }
 
 #[test]
-fn a_suspension_is_respected_and_shown() {
+fn suspension_is_respected_and_shown() {
     let (scenario, _operator) = Scenario::shared("pause").with_cluster();
     by_a_person(&scenario);
     by_the_settings(&scenario);

@@ -28,7 +28,7 @@ fn wait_for_field(scenario: &Scenario) -> Value {
 }
 
 #[test]
-fn an_addon_waits_for_a_field_and_is_delivered_when_it_appears() {
+fn addon_waits_for_a_missing_field() {
     let scenario = Scenario::shared("fields");
     scenario.publish(&[V1]);
     let ccm = scenario.addon("ccm");

@@ -112,7 +112,7 @@ fn stack_without_source_uses_default_for_v1beta1_clusters() {
 }
 
 #[test]
-fn a_subscribed_stack_follows_the_latest_release() {
+fn subscribed_stack_follows_the_latest_release() {
     let scenario = Scenario::shared("gosubscribed");
     scenario.publish_as(FERROL[0], "v1.27.7");
     let _operator = operator(&scenario);

@@ -19,7 +19,7 @@ const SEED: u64 = 0x5eed;
 const LAST_ENDPOINT: &str = "moved-13.example.org";
 
 #[test]
-fn killed_twenty_times_it_ends_where_one_that_lives_does() {
+fn operator_killed_repeatedly_reaches_the_same_state() {
     let alone = Alone::start(&["one", "two"]);
     let killed = Scenario::on(&alone.testbed, "killed");
     let commit = killed.publish(&[V1, V2]);

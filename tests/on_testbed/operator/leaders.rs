@@ -44,7 +44,7 @@ fn by_role<'c>(one: &'c Candidate, other: &'c Candidate) -> (&'c Candidate, &'c 
 }
 
 #[test]
-fn of_two_operators_one_writes_whatever_happens_to_it() {
+fn only_the_leader_of_two_operators_writes() {
     let alone = Alone::start(&["one", "two"]);
     let (scenario, audit) = (Scenario::on(&alone.testbed, "leaders"), alone.testbed.audit());
     let commit = scenario.publish(&[V1, V2]);

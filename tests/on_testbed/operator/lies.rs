@@ -12,7 +12,7 @@ use super::state::{self, WRITTEN};
 /// Duration of a lie. Long enough to list again after a failure, and to act on the list.
 const A_WHILE: Duration = Duration::from_secs(4);
 #[test]
-fn lists_and_watches_that_lie_delete_nothing() {
+fn falsified_lists_and_watches_delete_nothing() {
     let alone = Alone::start(&["one", "two"]);
     let (scenario, audit) = (Scenario::on(&alone.testbed, "lies"), alone.testbed.audit());
     let commit = scenario.publish(&[V1, V2]);

@@ -35,7 +35,7 @@ fn requests(scenario: &Scenario) -> Vec<String> {
 }
 
 #[test]
-fn a_cluster_that_comes_back_is_looked_at_once_and_at_once() {
+fn recovered_cluster_is_reconciled_once_at_once() {
     let (scenario, _operator) = Scenario::shared("lost").with_cluster();
 
     probe(&scenario, "False", "Remote connection probe failed, probe last succeeded 5 minutes ago");

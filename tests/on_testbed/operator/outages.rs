@@ -22,7 +22,7 @@ const RECOVERY: Duration = Duration::from_secs(20);
 const RESTART: Duration = Duration::from_secs(10);
 
 #[test]
-fn nothing_fails_while_a_part_of_the_management_cluster_is_away() {
+fn outage_of_management_component_fails_nothing() {
     let alone = Alone::start(&["one"]);
     let scenario = Scenario::on(&alone.testbed, "outages");
     scenario.publish(&[V1, V2]);

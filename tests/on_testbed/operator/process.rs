@@ -14,7 +14,7 @@ use crate::definitions::apply_definitions;
 /// Parts that need an API server without operators of other tests, one after the other: all count the writes there, by
 /// an account or with a Lease that exists once.
 #[test]
-fn operator_alone_writes_and_reads_no_more_than_it_must() {
+fn operator_sends_only_required_requests() {
     let alone = Alone::start(&["one", "two"]);
     restarted_operator_leads_again_and_writes_only_its_lease(&alone.testbed);
     the_installed_account_may_do_all_that_it_has_to(&alone.testbed);

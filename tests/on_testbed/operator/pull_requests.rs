@@ -8,7 +8,7 @@ use super::scenario::{STACK, Scenario, V1, condition, eventually};
 use crate::forge::{Site, merged};
 
 #[test]
-fn what_is_planned_waits_in_a_pull_request_until_it_is_merged() {
+fn plan_waits_until_its_pull_request_is_merged() {
     let (scenario, gitea) = (Scenario::shared("pulls"), Gitea::start().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let site = runtime.block_on(Site::create(&gitea, "fleet"));

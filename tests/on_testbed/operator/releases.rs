@@ -260,7 +260,7 @@ fn held_let_go_and_taken_over(scenario: &Scenario) {
 }
 
 #[test]
-fn a_class_that_shares_an_object_with_another_stays() {
+fn class_with_shared_object_is_kept() {
     let scenario = Scenario::shared("shares");
     let shared = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}\n";
     scenario.publish(&[V1, V2]);
@@ -300,7 +300,7 @@ fn provider_kind(kind: &str) -> Value {
 }
 
 #[test]
-fn the_class_waits_for_the_provider() {
+fn class_waits_for_the_provider() {
     let scenario = Scenario::shared("provider");
     let apply = |object: &Value| scenario.management().apply(&object.to_string()).unwrap();
     for kind in ["DemoClusterStackRelease", "DemoClusterStackReleaseTemplate"] {

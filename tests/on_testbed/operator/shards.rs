@@ -26,7 +26,7 @@ fn give_to(scenario: &Scenario<'_>, shard: &str) {
 }
 
 #[test]
-fn a_stack_that_moves_to_another_shard_has_one_writer() {
+fn stack_moved_to_other_shard_has_one_writer() {
     let scenario = Scenario::shared("shards");
     scenario.publish(&[V1]);
     let (_one, _two) = (shard(&scenario, "one"), shard(&scenario, "two"));

@@ -48,7 +48,7 @@ pub(crate) fn source(scenario: &Scenario<'_>, registry: &Registry, repository: &
 }
 
 #[test]
-fn what_is_published_upstream_is_offered_by_itself() {
+fn upstream_release_is_published_and_offered() {
     let scenario = Scenario::shared("upstream");
     let (registry, repository) =
         (scenario.testbed.protected_registry(), format!("{}/stacks", scenario.namespace));

@@ -91,7 +91,7 @@ impl Site {
 }
 
 #[test]
-fn a_pull_request_on_gitea_is_opened_once_merged_and_taken_back() {
+fn gitea_promotion_is_opened_merged_and_reverted() {
     let site = Site::new();
     let promote = ["promote", V2, "--to", "prod", "--offline"];
     let opened = site.propose(&promote);

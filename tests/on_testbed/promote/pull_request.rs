@@ -155,21 +155,21 @@ fn opened_once_merged_and_taken_back(hosted: &Hosted) {
 }
 
 #[test]
-fn on_gitlab_a_merge_request_is_opened_once() {
+fn gitlab_merge_request_is_opened_once() {
     let hosted = Hosted::new("promoted-on-gitlab", ForgeKind::GitLab, "acme/platform/stacks");
     opened_once_merged_and_taken_back(&hosted);
     drop(hosted.runtime);
 }
 
 #[test]
-fn on_github_a_pull_request_is_opened_once() {
+fn github_pull_request_is_opened_once() {
     let hosted = Hosted::new("promoted-on-github", ForgeKind::GitHub, "acme/stacks");
     opened_once_merged_and_taken_back(&hosted);
     drop(hosted.runtime);
 }
 
 #[test]
-fn without_a_token_nothing_is_pushed() {
+fn missing_token_prevents_the_push() {
     let hosted = Hosted::new("promoted-without", ForgeKind::Gitea, "acme/stacks");
     fs::write(&hosted.token, "").unwrap();
     let run = hosted.run(&PROMOTE);

@@ -110,7 +110,7 @@ fn log(repository: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_push_that_breaks_arrives_once() {
+fn interrupted_push_arrives_once() {
     for (at, repository) in [(Break::Before, "breaks-before"), (Break::After, "breaks-after")] {
         pushed(write(&clone(&server().url(repository), Credentials::default()), "first", "x"));
         let clone = clone(&format!("http://{}/{repository}.git", breaking(at, 2)), Credentials::default());
@@ -141,7 +141,7 @@ fn next_push_after_network_failure_loses_and_repeats_nothing() {
 }
 
 #[test]
-fn a_certificate_for_another_name_is_refused() {
+fn certificate_for_other_name_is_refused() {
     // It is for localhost and 127.0.0.1.
     let url = server().https_url("name");
     let upstream = url.split('/').nth(2).unwrap().to_owned();
@@ -156,7 +156,7 @@ fn a_certificate_for_another_name_is_refused() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up() {
+fn silent_server_times_out() {
     server();
     let silent =
         listen(|stream| thread::sleep(Duration::from_secs(60 + u64::from(stream.nodelay().is_err()))));
@@ -177,7 +177,7 @@ fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[test]
-fn a_server_that_is_never_done_is_given_up() {
+fn endless_server_times_out() {
     let line = |text: &str| format!("{:04x}{text}", text.len() + 4);
     let commit = "0123456789abcdef0123456789abcdef01234567";
     let references = [
@@ -223,7 +223,7 @@ fn a_server_that_is_never_done_is_given_up() {
 }
 
 #[test]
-fn a_redirect_takes_no_password_elsewhere() {
+fn redirect_sends_no_password() {
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
     let elsewhere = {
         let heads = Arc::clone(&heads);
@@ -262,7 +262,7 @@ fn a_redirect_takes_no_password_elsewhere() {
 }
 
 #[test]
-fn a_repository_that_sends_too_much_is_given_up() {
+fn oversized_repository_is_refused() {
     let url = server().url("too-much");
     let mut state = 1_u64;
     // Content that does not compress.
@@ -301,7 +301,7 @@ fn server_refusal_is_reported_once_without_the_password() {
 }
 
 #[test]
-fn no_secret_is_in_what_was_committed() {
+fn commits_contain_no_secret() {
     for (url, credentials) in
         [(server().https_url("secrets"), password()), (server().ssh_url("secrets"), key())]
     {

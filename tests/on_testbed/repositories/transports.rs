@@ -6,7 +6,7 @@ use stackflux::git::{HostKeyError, Reference};
 use super::*;
 
 #[test]
-fn what_is_pushed_is_fetched_over_every_transport() {
+fn pushed_commit_is_fetched_over_all_transports() {
     let server = server();
     let urls = [
         (server.url("transports"), Credentials::default()),
@@ -26,7 +26,7 @@ fn what_is_pushed_is_fetched_over_every_transport() {
 }
 
 #[test]
-fn a_wrong_password_is_one_clear_error() {
+fn wrong_password_has_its_own_error() {
     let https = Some(("ann".to_owned(), SecretString::from("wrong-horse")));
     let credentials = Credentials { https, ..password() };
     let error = refused(write(&clone(&server().https_url("password"), credentials), "file", "x"));
@@ -44,7 +44,7 @@ fn missing_password_has_its_own_error() {
 }
 
 #[test]
-fn a_server_of_another_authority_is_refused() {
+fn server_of_other_authority_is_refused() {
     let url = server().https_url("authority");
     for ca in [Some(text("other-ca.crt").into_bytes()), None] {
         let credentials = Credentials { ca, ..password() };
@@ -54,7 +54,7 @@ fn a_server_of_another_authority_is_refused() {
 }
 
 #[test]
-fn a_host_key_of_another_kind_than_the_first_is_asked_for() {
+fn known_host_key_type_is_requested() {
     let known = text("known_hosts");
     let kinds: Vec<&str> = known.lines().collect();
     assert_eq!(kinds.len(), 2, "an Ed25519 and an ECDSA key");
@@ -93,7 +93,7 @@ fn ssh_keygen(arguments: &[&str], path: &Path) -> SecretString {
 }
 
 #[test]
-fn a_key_that_is_not_let_in_is_one_clear_error() {
+fn unauthorized_key_has_its_own_error() {
     let directory = tempfile::TempDir::new().unwrap();
     let url = server().ssh_url("key");
     for kind in ["ed25519", "ecdsa", "rsa"] {
@@ -108,7 +108,7 @@ fn a_key_that_is_not_let_in_is_one_clear_error() {
 }
 
 #[test]
-fn an_encrypted_key_needs_its_password() {
+fn encrypted_key_requires_its_password() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("key");
     fs::copy(server().file("key"), &path).unwrap();

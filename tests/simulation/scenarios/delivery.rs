@@ -19,7 +19,7 @@ fn first_delivery_installs_each_addon_once() {
 }
 
 #[test]
-fn cluster_without_control_plane_waits_until_it_has_one() {
+fn cluster_without_control_plane_waits_for_it() {
     run("waits", |simulation| {
         simulation.offer(&["v1"], &json!({}));
         simulation.create_cluster("one", V1);

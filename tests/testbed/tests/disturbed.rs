@@ -48,7 +48,7 @@ fn config_map(namespace: &str, name: &str) -> String {
 }
 
 #[test]
-fn components_go_away_and_come_back_with_their_data() {
+fn restarted_components_keep_their_data() {
     let testbed = Testbed::start_own(&Options::default()).unwrap();
     for name in ["source-controller", "helm-controller", "management-kube-apiserver", "one-kube-apiserver"] {
         let component = testbed.component(name);
@@ -69,7 +69,7 @@ fn components_go_away_and_come_back_with_their_data() {
 }
 
 #[test]
-fn writes_are_told_by_user_and_reads_and_dry_runs_are_none() {
+fn writes_are_counted_by_user_without_dry_runs() {
     let testbed = own();
     let namespace = testbed.namespace("audit").unwrap();
     let mark = testbed.audit().mark().unwrap();
@@ -106,7 +106,7 @@ fn lease(namespace: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_service_account_may_what_its_roles_say() {
+fn service_account_permissions_follow_its_roles() {
     let testbed = own();
     let namespace = testbed.namespace("rbac").unwrap();
     let management = testbed.management();

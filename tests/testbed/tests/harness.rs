@@ -73,7 +73,7 @@ spec:
 const CHART: &str = "apiVersion: v2\nname: chart\nversion: 0.1.0\n";
 
 #[test]
-fn a_pushed_chart_becomes_ready_in_a_workload_cluster() {
+fn pushed_chart_becomes_ready_in_workload_cluster() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("ready").unwrap();
     testbed.add_kubeconfig_secret(&namespace, "c1", "one").unwrap();
@@ -127,7 +127,7 @@ fn timeout_error_shows_last_status_and_controller_logs() {
 }
 
 #[test]
-fn a_second_push_replaces_the_content_on_top_of_the_first() {
+fn second_push_replaces_the_content() {
     let git = Testbed::shared().git();
     let repository = format!("replaced-{}", std::process::id());
     // Above git's buffer for posts (1 MiB), so that it is sent in chunks; bytes that do not compress.
@@ -187,7 +187,7 @@ fn old_cluster_class_without_conversion_keeps_its_fields() {
 }
 
 #[test]
-fn the_management_cluster_collects_what_an_owner_leaves() {
+fn management_cluster_collects_orphaned_objects() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("owner").unwrap();
     let config_map = |name: &str, owners: Value| {

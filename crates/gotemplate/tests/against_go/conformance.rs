@@ -16,7 +16,7 @@ use crate::{fields, oracle};
 const BATCH: usize = 256;
 
 #[test]
-fn the_conformance_files_hold() {
+fn conformance_files_pass() {
     let mut differences = Tally::default();
     for (name, path) in conformance_files(&committed()) {
         let mut tally = Tally::default();
@@ -32,7 +32,7 @@ fn the_conformance_files_hold() {
 }
 
 #[test]
-fn random_templates_give_go_s_answer() {
+fn random_templates_give_the_output_of_go() {
     let seed = number_from("GOTEMPLATE_SEED", 20_261_120);
     let count = number_from("GOTEMPLATE_CASES", 100_000);
     println!("GOTEMPLATE_SEED={seed} GOTEMPLATE_CASES={count}");
@@ -46,7 +46,7 @@ fn random_templates_give_go_s_answer() {
 }
 
 #[test]
-fn what_is_in_no_field_changes_nothing() {
+fn unread_data_does_not_change_the_output() {
     let mut process = oracle::random(number_from("GOTEMPLATE_SEED", 20_261_121), 3_000);
     let output = process.stdout.take().expect("the output of the oracle");
     let unseen: Vec<_> = BufReader::new(output)
@@ -58,12 +58,12 @@ fn what_is_in_no_field_changes_nothing() {
 }
 
 #[test]
-fn the_oracle_passes_its_own_tests() {
+fn oracle_passes_its_own_tests() {
     oracle::test();
 }
 
 #[test]
-fn the_engine_has_the_functions_of_the_oracle() {
+fn engine_has_the_functions_of_the_oracle() {
     let engine: BTreeSet<_> = gotemplate::functions().map(|function| function.name.to_owned()).collect();
     assert_eq!(engine, oracle::functions());
 }

@@ -166,7 +166,7 @@ fn texts(plans: &Plans) -> String {
 }
 
 #[test]
-fn where_nothing_is_there_everything_is_created() {
+fn empty_cluster_gets_all_objects_created() {
     let text = texts(&differences(&live()));
     for line in [
         "created   GitRepository demo/docker-demo-1-34-catalog",
@@ -182,7 +182,7 @@ fn where_nothing_is_there_everything_is_created() {
 }
 
 #[test]
-fn where_everything_is_as_planned_nothing_differs() {
+fn planned_state_has_no_differences() {
     let plans = differences(&delivered());
     assert!(!plans.differ(), "{}", texts(&plans));
     assert!(plans.clusters.is_empty(), "a Cluster without changes is left out");
@@ -323,7 +323,7 @@ fn cluster_in_another_repository_is_held() {
 }
 
 #[test]
-fn what_flux_applies_from_git_needs_no_owner() {
+fn object_applied_from_git_needs_no_owner() {
     let mut present = delivered();
     let git =
         json!({"mode": "Git", "git": {"url": "https://git.example.org/clusters.git", "path": "clusters"}});
@@ -337,7 +337,7 @@ fn what_flux_applies_from_git_needs_no_owner() {
 }
 
 #[test]
-fn what_is_suspended_is_not_written() {
+fn suspended_addons_are_not_written() {
     let mut present = live();
     present.addons.values_mut().next().unwrap().spec.suspend = true;
     let text = texts(&differences(&present));

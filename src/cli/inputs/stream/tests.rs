@@ -67,7 +67,7 @@ fn present() -> Present {
 }
 
 #[test]
-fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
+fn export_contains_the_inputs_of_one_stack_only() {
     let mut present = present();
     let default = json!({"git": {"url": "https://git.example.org/stacks.git"}});
     let defaults = Defaults {
@@ -99,7 +99,7 @@ fn only_what_the_plans_of_one_stack_are_made_of_is_exported() {
 }
 
 #[test]
-fn a_stream_is_read_as_it_was_written() {
+fn stream_round_trips() {
     let mut present = present();
     let defaults = Defaults { source: None, account: None };
     restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);

@@ -32,7 +32,7 @@ fn advises(text: &str, about: &str, reason: &str) {
 }
 
 #[test]
-fn why_advises_for_what_blocks() {
+fn why_advice_fits_the_blocker() {
     let field = "ccm: spec.region of OpenStackCluster prod/two is not there";
     let failed = "cni: no such image";
     let both = [
@@ -67,7 +67,7 @@ fn why_advises_for_what_blocks() {
 }
 
 #[test]
-fn why_of_one_addon_is_about_that_addon() {
+fn why_of_one_addon_ignores_other_addons() {
     let conditions = [
         ("ClusterAvailable", "True", "Available", ""),
         ("ReleaseReady", "True", "Usable", ""),
@@ -109,7 +109,7 @@ fn with_failing_source(suspended: bool) -> Snapshot {
 }
 
 #[test]
-fn why_names_the_source_that_fails() {
+fn why_names_the_failing_source() {
     let snapshot = with_failing_source(false);
     let (key, member) = snapshot.member("prod", "two").unwrap();
     let text = chain::chain(&snapshot, key, member, None).unwrap().text();
@@ -117,7 +117,7 @@ fn why_names_the_source_that_fails() {
 }
 
 #[test]
-fn why_shows_what_is_suspended() {
+fn why_shows_suspended_objects() {
     let snapshot = with_failing_source(true);
     let status = overview::overview(&snapshot).text();
     assert_eq!(status.matches("suspended; ").count(), 3, "a ClusterStack and two clusters:\n{status}");

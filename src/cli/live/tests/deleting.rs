@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn deleting_cluster_is_not_ready_whatever_its_addon_says() {
+fn deleting_cluster_overrides_ready_addon() {
     let mut lists = lists();
     lists.clusters[0]["metadata"]["deletionTimestamp"] = json!("2026-11-21T11:58:00Z");
     lists.flux.retain(|(kind, _)| *kind != FluxKind::HelmRelease);

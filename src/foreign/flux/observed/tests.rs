@@ -15,7 +15,7 @@ fn status(object: &FluxObject) -> &HelmReleaseStatus {
 }
 
 #[test]
-fn what_is_read_of_a_helm_release() {
+fn helm_release_status_is_read() {
     let object = json!({
         "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
         "metadata": {"name": "a", "generation": 3, "deletionTimestamp": "2026-11-20T10:00:00Z", "labels": {"a": "b"},
@@ -53,7 +53,7 @@ fn inventory_is_kept_of_a_class_and_not_of_an_addon() {
 }
 
 #[test]
-fn an_artifact_is_read() {
+fn artifact_is_read() {
     let object = json!({"kind": "GitRepository", "status": {"artifact": {"revision": "main@sha1:0", "digest": "sha256:1", "url": "http://a/b.tar.gz", "size": 5}}});
     let source: FluxObject = serde_json::from_value(object).unwrap();
     let artifact = Artifact {
@@ -81,7 +81,7 @@ fn absent_null_and_empty_are_the_same() {
 }
 
 #[test]
-fn the_digest_is_of_content_without_suspend() {
+fn spec_digest_ignores_suspend() {
     let digest = |spec| SpecDigest::of(spec);
     let spec = json!({"interval": "1m", "values": {"b": [1, {"y": 1, "x": null}], "a": "1"}});
     assert_eq!(
@@ -106,7 +106,7 @@ fn the_digest_is_of_content_without_suspend() {
 }
 
 #[test]
-fn a_condition_of_another_generation_is_not_current() {
+fn condition_of_old_generation_is_not_current() {
     let release = |generation: Value| {
         read(json!({"metadata": {"generation": 3}, "status": {"conditions": [
             {"type": "Stalled", "status": "True", "observedGeneration": generation}]}}))

@@ -33,7 +33,7 @@ fn object(name: &str) -> Unit {
 const NOTHING_HELD: BTreeMap<Unit, Hold> = BTreeMap::new();
 
 #[test]
-fn what_is_committed_is_not_wanted_again() {
+fn committed_change_is_not_requested_again() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Pending);
     assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("two")), CommitState::Pending);
@@ -52,7 +52,7 @@ fn what_is_committed_is_not_wanted_again() {
 }
 
 #[test]
-fn what_is_wanted_otherwise_during_a_pass_stays_wanted() {
+fn change_replaced_during_pass_stays_pending() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
     let batch = commits.requested(&stack);
@@ -62,7 +62,7 @@ fn what_is_wanted_otherwise_during_a_pass_stays_wanted() {
 }
 
 #[test]
-fn what_is_held_is_told_once_and_tried_again() {
+fn held_change_is_reported_once_and_retried() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     let cluster = Unit::Cluster(key("one"));
     commits.enqueue(&stack, cluster.clone(), plan("a"), requester("one"));
@@ -83,7 +83,7 @@ fn what_is_held_is_told_once_and_tried_again() {
 }
 
 #[test]
-fn an_object_that_went_and_is_planned_again_can_go_again() {
+fn object_planned_again_can_be_removed_again() {
     let (commits, stack, unit) = (PendingCommits::default(), key("demo"), object("helm"));
     commits.enqueue(&stack, unit.clone(), Change::Gone, requester("one"));
     commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
@@ -93,7 +93,7 @@ fn an_object_that_went_and_is_planned_again_can_go_again() {
 }
 
 #[test]
-fn object_that_goes_is_known_until_it_is_planned_again() {
+fn removed_object_is_known_until_planned_again() {
     let (commits, stack) = (PendingCommits::default(), key("stack"));
     let unit = object("one");
     assert!(!commits.is_removal_requested(&stack, &unit));
@@ -106,7 +106,7 @@ fn object_that_goes_is_known_until_it_is_planned_again() {
 }
 
 #[test]
-fn a_branch_that_somebody_else_changed_is_looked_at_again() {
+fn changes_are_pending_again_after_foreign_commit() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
     commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
@@ -117,7 +117,7 @@ fn a_branch_that_somebody_else_changed_is_looked_at_again() {
 }
 
 #[test]
-fn a_plan_that_was_held_is_not_committed_once_nobody_wants_it() {
+fn cancelled_held_plan_is_not_committed() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     let (one, two) = (Unit::Cluster(key("one")), Unit::Cluster(key("two")));
     commits.enqueue(&stack, one.clone(), plan("a"), requester("one"));
@@ -149,7 +149,7 @@ fn moved_cluster_is_committed_only_by_its_new_stack() {
 }
 
 #[test]
-fn a_cluster_that_was_let_go_leaves_nothing_behind() {
+fn deleted_cluster_leaves_no_pending_change() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     let Unit::Object(id, _) = object("x") else { panic!() };
     let its = Unit::Object(id, Some(key("one")));

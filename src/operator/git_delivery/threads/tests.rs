@@ -5,7 +5,7 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(20);
 
 #[tokio::test]
-async fn a_thread_that_hangs_keeps_its_own_clone_alone() {
+async fn hanging_thread_blocks_only_its_clone() {
     let threads = Threads::default();
     let url: GitUrl = "https://host/a.git".parse().unwrap();
     let (mine, other) = ((&url, Path::new("mine")), (&url, Path::new("other")));
@@ -30,7 +30,7 @@ async fn a_thread_that_hangs_keeps_its_own_clone_alone() {
 }
 
 #[tokio::test]
-async fn work_that_ends_in_a_defect_is_told() {
+async fn panicking_work_is_reported() {
     let (threads, url) = (Threads::default(), "https://host/a.git".parse().unwrap());
     let ended = threads.run::<()>((&url, Path::new("mine")), THREAD_TIMEOUT, || panic!("a defect")).await;
     assert!(matches!(ended, Err(ThreadError::Ended { .. })), "{ended:?}");
@@ -38,7 +38,7 @@ async fn work_that_ends_in_a_defect_is_told() {
 }
 
 #[test]
-fn the_process_does_not_wait_for_a_thread_that_hangs() {
+fn process_exit_does_not_wait_for_hanging_thread() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let url: GitUrl = "https://host/a.git".parse().unwrap();
     let (_never, ended) = mpsc::channel::<()>();

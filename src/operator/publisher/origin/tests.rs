@@ -8,7 +8,7 @@ fn keys(entries: &[(&str, &[u8])]) -> Result<Verification, String> {
 }
 
 #[test]
-fn every_public_key_of_the_secret_counts() {
+fn all_public_keys_of_the_secret_are_used() {
     let Verification::Keys(found) = keys(&[("cosign.key", b"x"), ("a.pub", KEY), ("b.pub", KEY)]).unwrap()
     else {
         panic!("no keys");

@@ -41,7 +41,7 @@ fn any_whole_hold() -> impl Strategy<Value = Option<Hold>> {
 
 proptest! {
     #[test]
-    fn a_cluster_is_never_better_than_its_worst_addon(
+    fn cluster_is_never_better_than_its_worst_addon(
         addons in proptest::collection::vec((any_hold(), any_verdict()), 0..6),
         hold in any_whole_hold(),
         release in proptest::sample::select(vec![

@@ -35,7 +35,7 @@ fn edited_cluster_removed_from_plan_keeps_its_cluster_class() {
 }
 
 #[test]
-fn an_edit_that_makes_a_file_what_is_planned_is_none() {
+fn edit_to_planned_content_is_accepted() {
     let fixture = Fixture::new();
     let (before, after) = (fixture.plan("v1", &["one"]), fixture.plan("v2", &["one"]));
     let (mut files, fresh) = (delivered(&before), delivered(&after));
@@ -101,7 +101,7 @@ fn removed_or_damaged_file_is_refused_until_overwrite_is_set() {
 }
 
 #[test]
-fn without_sources_or_the_roots_list_nothing_is_written() {
+fn missing_sources_or_root_list_prevent_writes() {
     let fixture = Fixture::new();
     let written = delivered(&fixture.plan("v1", &["one"]));
     let plan = fixture.plan("v2", &["one", "two"]);
@@ -123,7 +123,7 @@ fn without_sources_or_the_roots_list_nothing_is_written() {
 }
 
 #[test]
-fn a_lost_index_takes_nothing_of_another_stack_out_of_a_list() {
+fn lost_index_keeps_entries_of_other_stacks() {
     let fixture = Fixture::new();
     let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
     let mut written = delivered(&mine);

@@ -20,7 +20,7 @@ proptest! {
 
     /// No edited file is written or removed, and all other files are as without the edits, or as before.
     #[test]
-    fn what_is_edited_is_never_touched(
+    fn edited_file_is_never_changed(
         edited in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
         clusters in prop::sample::subsequence(vec!["one", "two", "three"], 0..=3),
         version in prop::sample::select(vec!["v1", "v2"]),
@@ -48,7 +48,7 @@ proptest! {
     /// In every reachable state, repeating a delivery changes nothing, and the order in which the plan was built does not
     /// matter. A namespace with Helm's release record is removed one update after the object of the record.
     #[test]
-    fn the_same_again_is_nothing(
+    fn repeated_update_changes_nothing(
         history in prop::collection::vec((prop::sample::select(vec!["v1", "v2"]), prop::sample::subsequence(vec!["one", "two", "three"], 0..=3)), 1..4),
         limit in prop::sample::select(vec![Limit::All, Limit::Tenth, Limit::Left(2)]),
     ) {

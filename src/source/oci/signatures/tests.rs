@@ -136,7 +136,7 @@ fn edited(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_asked_where_nothing_must_be_verified() {
+fn unverified_source_requests_no_signatures() {
     let (fake, release, manifest) = (Fake::default(), "openstack-demo-1-34-v2".parse().unwrap(), manifest());
     let signed =
         Signed { release: &release, repository: "oci://registry.example.com/a", manifest: &manifest };
@@ -145,7 +145,7 @@ fn nothing_is_asked_where_nothing_must_be_verified() {
 }
 
 #[test]
-fn the_signature_under_the_tag_is_enough() {
+fn signature_under_the_tag_is_sufficient() {
     let fake = Fake::default().signatures(SIGNATURES);
     let verified = fake.check(P256).unwrap().unwrap();
     assert_eq!(verified.reference.as_deref(), Some("127.0.0.1:5881/csr/openstack-demo"));
@@ -173,7 +173,7 @@ fn bundles_are_found_on_every_page_of_referrers() {
 }
 
 #[test]
-fn a_release_that_is_not_signed_is_refused() {
+fn unsigned_release_is_refused() {
     let expected =
         format!("it is not signed: there is no tag {}.sig and no cosign bundle that refers to it", tag());
     assert_eq!(Fake::default().refuses(), expected);
@@ -205,7 +205,7 @@ fn rejected_signatures_are_listed_with_reasons() {
 }
 
 #[test]
-fn a_certificate_makes_a_signature_keyless() {
+fn certificate_makes_a_signature_keyless() {
     let keyless = edited(SIGNATURES, |manifest| {
         let layers = manifest["layers"].as_array_mut().unwrap();
         layers.remove(0);
@@ -220,7 +220,7 @@ fn a_certificate_makes_a_signature_keyless() {
 }
 
 #[test]
-fn a_certificate_hides_no_key() {
+fn certificate_does_not_hide_the_key() {
     let ours: PublicKey = P256.parse().unwrap();
     let keys = vec![OTHER.parse().unwrap(), ours];
     let material = |bundle: &mut Value| bundle["verificationMaterial"] = json!({"certificate": {}});
@@ -237,7 +237,7 @@ fn a_certificate_hides_no_key() {
 }
 
 #[test]
-fn what_is_broken_for_good_does_not_hide_what_counts() {
+fn invalid_signature_does_not_hide_a_valid_one() {
     let fake = Fake::default()
         .manifest(simple_signing::tag(&manifest()), b"{}")
         .manifest(tag(), REFERRERS)
@@ -250,7 +250,7 @@ fn what_is_broken_for_good_does_not_hide_what_counts() {
 }
 
 #[test]
-fn what_passes_is_no_verdict() {
+fn transient_failure_is_not_a_verdict() {
     let unreachable = || {
         OriginError::Transport(TransportError::Unreachable {
             place: "registry".to_owned(),
@@ -263,7 +263,7 @@ fn what_passes_is_no_verdict() {
 }
 
 #[test]
-fn what_is_too_large_or_has_no_digest_is_not_fetched() {
+fn oversized_or_undigested_signature_is_skipped() {
     for change in [json!({"size": 1_u64 << 40}), json!({"digest": "sha512:00"})] {
         let large = edited(SIGNATURES, |manifest| {
             for layer in manifest["layers"].as_array_mut().unwrap() {
@@ -294,7 +294,7 @@ fn signatures_without_end_are_not_looked_at() {
 }
 
 #[test]
-fn what_says_that_it_is_no_signature_is_left_out() {
+fn non_signature_artifact_is_skipped() {
     let index = edited(REFERRERS, |index| {
         index["manifests"][0]["annotations"] = json!({bundle::PREDICATE_TYPE: "https://cyclonedx.org/bom"});
         index["manifests"][1]["artifactType"] = json!("application/spdx+json");
@@ -304,7 +304,7 @@ fn what_says_that_it_is_no_signature_is_left_out() {
 }
 
 #[test]
-fn an_identity_is_for_flux_to_verify() {
+fn keyless_identity_is_left_to_flux() {
     let identity =
         Identity { subject: "me@example.com".to_owned(), issuer: "https://idp.example.com".to_owned() };
     let (fake, release, manifest) = (Fake::default(), "openstack-demo-1-34-v2".parse().unwrap(), manifest());

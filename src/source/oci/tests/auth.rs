@@ -39,7 +39,7 @@ async fn password_is_sent_where_a_registry_requires_it() {
 }
 
 #[tokio::test]
-async fn a_password_that_is_wrong_is_tried_once() {
+async fn wrong_password_is_tried_once() {
     let refuse = |_: &Seen| Some(with(reply(401, ""), "www-authenticate", "Basic realm=\"hidden\""));
     let host = registry(release(), refuse).await;
     let error = refusal(&host, &with_password(access())).await;
@@ -67,7 +67,7 @@ async fn password_is_sent_to_a_realm_on_the_same_host() {
 }
 
 #[tokio::test]
-async fn a_realm_on_another_host_gets_no_password() {
+async fn realm_on_other_host_gets_no_password() {
     let realm = realm().await;
     let host = requires_token(&realm.by_name().join("token?hidden").unwrap()).await;
     let error = refusal(&host, &with_password(access())).await;
@@ -82,7 +82,7 @@ async fn a_realm_on_another_host_gets_no_password() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_exchanged() {
+async fn identity_token_is_exchanged() {
     let realm = realm().await;
     let host = requires_token(&realm.at("token")).await;
     let given = Some(Credentials::IdentityToken("hidden & refresh".to_owned().into()));
@@ -115,7 +115,7 @@ async fn realms_that_give_none() {
 }
 
 #[tokio::test]
-async fn a_token_that_does_not_live_long() {
+async fn expired_token_is_renewed() {
     let count = std::sync::atomic::AtomicUsize::new(0);
     let realm = Host::start(move |_| {
         let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -134,7 +134,7 @@ async fn a_token_that_does_not_live_long() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_host_does_not_take_the_token_along() {
+async fn redirect_to_other_host_drops_the_token() {
     let store = release();
     let blobs = store.blobs.clone();
     let content = move |seen: &Seen| reply(200, blobs[seen.path().trim_start_matches('/')].clone());
@@ -159,7 +159,7 @@ async fn a_redirect_to_another_host_does_not_take_the_token_along() {
 }
 
 #[tokio::test]
-async fn who_was_redirected_to_cannot_ask_for_a_password() {
+async fn redirect_target_cannot_request_a_password() {
     let realm = realm().await;
     let challenge = format!("Bearer realm=\"{}\"", realm.at("token"));
     let other = Host::start(move |_| with(reply(401, ""), "www-authenticate", &challenge)).await;
@@ -172,7 +172,7 @@ async fn who_was_redirected_to_cannot_ask_for_a_password() {
 }
 
 #[tokio::test]
-async fn plain_http_is_only_spoken_where_it_was_asked_for() {
+async fn plain_http_is_used_only_if_requested() {
     let host = registry(release(), |_| None).await;
     let error = refusal(&host, &Access { plain_http: false, ..access() }).await;
     assert!(error.to_string().contains("does not speak TLS"), "{error}");

@@ -56,7 +56,7 @@ async fn which_entry_is_whose() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_not_shown() {
+async fn unreadable_config_is_not_shown() {
     for auth in ["hidden!", "aGlkZGVu", "/////w=="] {
         let error = of(&json!({"auths": {"a": {"auth": auth}}}), "a", "x").await.unwrap_err();
         assert!(matches!(error, OriginError::Settings(_)), "{error}");
@@ -74,7 +74,7 @@ async fn what_cannot_be_read_is_not_shown() {
 }
 
 #[tokio::test]
-async fn helpers_are_named_plainly_and_only_run_where_that_is_wanted() {
+async fn helpers_run_only_if_allowed_and_plainly_named() {
     let config = json!({"credsStore": "store", "credHelpers": {"https://ghcr.io/": "own"}});
     let docker = DockerConfig::parse(config.to_string().as_bytes()).unwrap();
     assert_eq!((docker.helper("ghcr.io"), docker.helper("quay.io")), (Some("own"), Some("store")));
@@ -107,7 +107,7 @@ fn script(text: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn what_helpers_say() {
+fn helper_output_is_read() {
     let answer = |text: &str| {
         let (_directory, program) = script(text);
         helper::run(&program, "quay.io", LONG).map(|found| found.as_ref().map(shown))
@@ -128,7 +128,7 @@ fn what_helpers_say() {
 }
 
 #[test]
-fn a_helper_that_hangs_is_ended() {
+fn hanging_helper_is_stopped() {
     for hanging in ["exec sleep 600", "exec >&-; exec sleep 600"] {
         let (directory, program) = script(&format!("echo $$ > \"$(dirname \"$0\")/pid\"; {hanging}"));
         let file = directory.path().join("pid");

@@ -13,7 +13,7 @@ async fn lying_about_the_class(lie: impl Fn(&Seen) -> Reply + Send + Sync + 'sta
 }
 
 #[tokio::test]
-async fn a_layer_of_other_bytes() {
+async fn layer_with_wrong_digest_is_refused() {
     let host = lying_about_the_class(|_| reply(200, "the glass")).await;
     let error = refusal(&host, &access()).await;
     assert!(matches!(error, OriginError::Transport(TransportError::Digest { .. })), "{error}");
@@ -23,7 +23,7 @@ async fn a_layer_of_other_bytes() {
 }
 
 #[tokio::test]
-async fn a_layer_without_end_and_layers_of_another_size() {
+async fn layer_with_wrong_size_is_refused() {
     for (lie, expected) in [
         (endless as fn() -> Reply, "exceeds the limit of 9 bytes"),
         (|| reply(200, "the class is longer"), "expected 9 bytes, got 19"),
@@ -81,7 +81,7 @@ async fn manifests_of_another_digest() {
 }
 
 #[tokio::test]
-async fn a_manifest_of_ten_megabytes() {
+async fn oversized_manifest_is_refused() {
     let large = vec![b' '; 10 << 20];
     let host = registry(release(), move |seen| {
         seen.path().contains("/manifests/").then(|| reply(200, large.clone()))
@@ -112,7 +112,7 @@ async fn descriptors_that_promise_too_much() {
 }
 
 #[tokio::test]
-async fn titles_that_are_no_files_of_a_release() {
+async fn invalid_layer_titles_are_refused() {
     let long = "x/".repeat(600);
     for (titles, expected) in [
         (vec!["../evil"], "has a `..` in it"),
@@ -196,7 +196,7 @@ async fn more_tags_than_anybody_has() {
 }
 
 #[tokio::test]
-async fn the_same_page_again_and_again() {
+async fn repeated_page_ends_the_listing() {
     let host = registry(release(), |_| {
         let next = format!("</v2/{REPOSITORY}/tags/list>; rel=\"next\"");
         Some(with(reply(200, json!({"tags": [NAME]}).to_string()), "link", &next))
@@ -207,7 +207,7 @@ async fn the_same_page_again_and_again() {
 }
 
 #[tokio::test]
-async fn a_next_page_somewhere_else() {
+async fn next_page_on_other_host_is_refused() {
     let other = Host::start(|_| reply(200, "{}")).await;
     let next = format!("<{}v2/x/tags/list?hidden>; rel=\"next\"", other.url);
     let host =

@@ -27,7 +27,7 @@ async fn mirror_with_prefix_is_tried_first_without_credentials() {
 }
 
 #[tokio::test]
-async fn the_password_for_the_registry_is_not_for_the_mirror() {
+async fn registry_password_is_not_sent_to_mirror() {
     let host = registry(release(), |_| None).await;
     let challenge = "Basic realm=\"x\"";
     let mirror = Host::start(move |_| with(reply(401, ""), "www-authenticate", challenge)).await;
@@ -37,7 +37,7 @@ async fn the_password_for_the_registry_is_not_for_the_mirror() {
 }
 
 #[tokio::test]
-async fn a_mirror_that_has_nothing_gives_way() {
+async fn empty_mirror_falls_back_to_the_registry() {
     let host = registry(release(), |_| None).await;
     for status in [404, 500, 403] {
         let mirror = Host::start(move |_| reply(status, "")).await;
@@ -50,7 +50,7 @@ async fn a_mirror_that_has_nothing_gives_way() {
 }
 
 #[tokio::test]
-async fn a_mirror_with_some_of_the_layers() {
+async fn partial_mirror_falls_back_for_missing_layers() {
     let host = registry(release(), |_| None).await;
     let missing = digest(b"the class");
     let mirror =
@@ -95,7 +95,7 @@ async fn malformed_mirror_answer_names_the_mirror() {
 }
 
 #[tokio::test]
-async fn mirrors_of_other_registries_are_not_asked() {
+async fn mirror_of_other_registry_is_not_used() {
     let (host, mirror) = (registry(release(), |_| None).await, registry(release(), |_| None).await);
     let mirrors = vec![format!("registry.example.com={}", mirror.url).parse().unwrap()];
     open(&host, &Access { mirrors, ..access() }).await.fetch(&name()).await.unwrap();
@@ -103,7 +103,7 @@ async fn mirrors_of_other_registries_are_not_asked() {
 }
 
 #[test]
-fn how_mirrors_are_written() {
+fn mirror_configuration_is_parsed() {
     let mirror: Mirror = "registry.example.com:5000=https://mirror.example.com/prefix".parse().unwrap();
     assert_eq!(mirror.registry, "registry.example.com:5000");
     for wrong in [

@@ -41,7 +41,7 @@ fn challenges() {
 
 proptest! {
     #[test]
-    fn no_header_is_too_strange(header in "\\PC{0,80}|[Bbearc=\", \\\\]{0,60}") {
+    fn random_headers_never_panic(header in "\\PC{0,80}|[Bbearc=\", \\\\]{0,60}") {
         for challenge in parse(&header) {
             prop_assert!(!challenge.scheme.is_empty());
         }
@@ -89,7 +89,7 @@ fn manifests() {
 }
 
 #[test]
-fn a_manifest_of_nothing() {
+fn empty_manifest_is_refused() {
     let manifest = Manifest { layers: Vec::new(), annotations: BTreeMap::new() };
     assert!(manifest.files(&limits()).unwrap_err().contains("no layer has"));
     assert_eq!(manifest.created(), None);

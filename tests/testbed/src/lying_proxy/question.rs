@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_watches_are_told_from_single_objects() {
+    fn lists_and_watches_differ_from_single_objects() {
         for uri in ["/api/v1/namespaces/a/secrets", "/apis/apps/v1/deployments?limit=5", "/api/v1/namespaces"]
         {
             assert!(matches!(question(uri), Question::List(_)), "{uri}");

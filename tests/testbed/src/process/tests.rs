@@ -50,7 +50,7 @@ fn left_process_is_stopped_by_id_unless_start_time_differs() {
 }
 
 #[test]
-fn a_component_that_ends_early_is_reported_with_its_log() {
+fn early_exit_of_component_is_reported_with_log() {
     let run = directory("early");
     let supervisor = Supervisor::new(&run).unwrap();
     let mut command = Command::new("/bin/sh");
@@ -66,7 +66,7 @@ fn a_component_that_ends_early_is_reported_with_its_log() {
 }
 
 #[test]
-fn a_component_is_paused_and_killed_and_started_again_as_before() {
+fn component_is_paused_killed_and_restarted() {
     let run = directory("again");
     let supervisor = Supervisor::new(&run).unwrap();
     let first = sleeping(&supervisor, "sleeper");

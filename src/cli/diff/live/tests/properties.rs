@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn live_diff_says_what_the_operator_decides(
+    fn live_diff_agrees_with_the_operator(
         facts in vec(facts(), CASES),
         by_git in prop::bool::weighted(0.2),
         sources in select(vec![SourcePlacement::Shared, SourcePlacement::PerNamespace]),

@@ -239,7 +239,7 @@ fn budgets_of_other_namespaces_are_read_only_if_needed() {
 }
 
 #[test]
-fn file_that_is_removed_from_git_is_not_removed_again() {
+fn removed_file_is_not_removed_again() {
     let mut present = with_old();
     deliver_by_git(&mut present);
     present.flux.iter_mut().for_each(apply_by_flux);
