@@ -43,7 +43,7 @@ pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
     kept as kept_object, ready_of, with_rest,
 };
-pub use self::clusters::{ClusterStanding, ClusterState, clusters_ready};
+pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
 pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::retry_at;

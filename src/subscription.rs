@@ -18,7 +18,8 @@ pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, 
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion, is_stack_deletion_confirmed};
 pub use delivery::{
-    ClassFacts, ContentState, CourseFacts, DeliveryMode, ReleaseCourse, class_hold, decide_course,
+    ClassFacts, ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, class_hold,
+    decide_release_action,
 };
 pub use inventory::{Inventory, InventoryFacts, inventory, is_shared, shared_object};
 pub use releases::{

@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut holds = Vec::new();
     for cluster in &clusters {
         for source in &sources {
-            tell_fields(source, cluster);
+            print_fields(source, cluster);
             match plan::values(&source.template, cluster) {
                 Ok(values) => rendered.push(Rendered {
                     namespace: cluster.cluster.namespace().as_str(),
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
                     values,
                 }),
                 Err(hold) => {
-                    tell_hold(&hold);
+                    print_hold(&hold);
                     holds.push(hold);
                 }
             }
@@ -160,7 +160,7 @@ fn chosen(arguments: &Arguments) -> Result<Vec<ClusterInputs>, CliError> {
 }
 
 /// Reports every field that the template reads, with its present value.
-fn tell_fields(source: &Source, cluster: &ClusterInputs) {
+fn print_fields(source: &Source, cluster: &ClusterInputs) {
     let fields = source.template.template.fields();
     let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
@@ -200,7 +200,7 @@ fn is_failure(hold: &Hold) -> bool {
     !matches!(hold.reason, Reason::WaitingForField | Reason::WaitingForObject)
 }
 
-fn tell_hold(hold: &Hold) {
+fn print_hold(hold: &Hold) {
     if is_failure(hold) {
         terminal::failure(&CliError::usage(format!("{}: {}", hold.reason, hold.message)));
     } else {

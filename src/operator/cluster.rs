@@ -15,7 +15,7 @@ use std::time::Duration;
 use tracing::debug;
 
 use super::context::Context;
-use super::git_delivery::pending_commits::Unit;
+use super::git_delivery::pending_commits::Subject;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::reconcile::ReconcileError;
@@ -92,7 +92,7 @@ async fn establish(
     match release {
         ClassRelease::Paused => {
             // Withhold commits until the Cluster is resumed.
-            context.git.pending_commits.cancel(&Unit::Cluster(key.clone()));
+            context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
             let reported = found.filter(|addon| addon.status.is_some());
             Ok(reported.filter(|addon| context.reports_on(cluster, Some(addon))).cloned())
         }

@@ -34,7 +34,7 @@ use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::runtime::cache::{Change as CacheChange, Key};
 use crate::subscription;
-use pending_commits::{Change, CommitState, Requester, Unit};
+use pending_commits::{Change, CommitState, Requester, Subject};
 use state::clone_name;
 
 /// Delay in which a pass gathers requests: a change of a class is requested by each of its Clusters.
@@ -70,11 +70,11 @@ pub fn remove_unused_clones(context: &Context, change: &CacheChange<ClusterStack
 pub fn commit(
     context: &Context,
     stack: &Key,
-    unit: Unit,
+    subject: Subject,
     change: Change,
     requester: Requester,
 ) -> CommitState {
-    let state = context.git.pending_commits.enqueue(stack, unit, change, requester);
+    let state = context.git.pending_commits.enqueue(stack, subject, change, requester);
     if state == CommitState::Pending {
         context.triggers.commits.after(stack.clone(), BATCH_DELAY);
     }
@@ -109,9 +109,9 @@ pub fn remove_from_git<K: Resource>(context: &Context, object: &K, kind: &K::Dyn
 pub fn is_removed_from_git(context: &Context, object: &FluxObject) -> bool {
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };
     let Some(addon) = context.caches.addons.get(&owner) else { return false };
-    let unit = Unit::Object(id_of(object, &object.kind()), Some(cluster_of(&addon)));
+    let subject = Subject::Object(id_of(object, &object.kind()), Some(cluster_of(&addon)));
     committing_stack(&addon)
-        .is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &unit))
+        .is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &subject))
 }
 
 /// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.
@@ -149,7 +149,13 @@ fn remove_from_git_of(
     };
     let stacks: Vec<&Key> = stacks.iter().filter(commits).collect();
     for stack in &stacks {
-        commit(context, stack, Unit::Object(id.clone(), cluster.cloned()), Change::Gone, requester.clone());
+        commit(
+            context,
+            stack,
+            Subject::Object(id.clone(), cluster.cloned()),
+            Change::Gone,
+            requester.clone(),
+        );
     }
     !stacks.is_empty()
 }

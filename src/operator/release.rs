@@ -34,8 +34,8 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    ContentState, CourseFacts, DeliveryMode, ReleaseCourse, Teardown, decide_course, decide_teardown,
-    is_retiring,
+    ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, Teardown, decide_release_action,
+    decide_teardown, is_retiring,
 };
 use content::{Content, Known};
 use delivery::{Receipts, act};
@@ -97,12 +97,12 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         return Ok(Next::Await);
     };
     let facts = gather(context, object, name).await?;
-    let course = decide_course(&facts.course());
-    let receipts = act(context, &facts, &course).await?;
-    let status = roll_up(&facts, &course, &receipts);
+    let action = decide_release_action(&facts.action_facts());
+    let receipts = act(context, &facts, &action).await?;
+    let status = roll_up(&facts, &action, &receipts);
     let next = write_status(context, &facts, &receipts, status.as_ref()).await?;
-    share(context, &facts, &course, status.as_ref());
-    let next = next.earlier(prune(context, &facts, &course).await?);
+    share(context, &facts, &action, status.as_ref());
+    let next = next.earlier(prune(context, &facts, &action).await?);
     receipts.failure.map_or(Ok(next), Err)
 }
 
@@ -176,8 +176,8 @@ fn usage(context: &Context, object: &ClusterStackRelease, name: &ReleaseName) ->
 }
 
 impl Facts {
-    fn course(&self) -> CourseFacts<'_> {
-        CourseFacts {
+    fn action_facts(&self) -> ReleaseActionFacts<'_> {
+        ReleaseActionFacts {
             teardown: &self.teardown,
             owner: self.found.as_ref().map(|found| &*found.owner),
             is_pinned: self.object.spec.source.is_some(),
@@ -195,11 +195,11 @@ impl Facts {
 }
 
 /// Returns the status of a release; `None` if it stays as it is.
-fn roll_up(facts: &Facts, course: &ReleaseCourse, receipts: &Receipts) -> Option<ClusterStackReleaseStatus> {
-    if let ReleaseCourse::TearDown(teardown) = course {
+fn roll_up(facts: &Facts, action: &ReleaseAction, receipts: &Receipts) -> Option<ClusterStackReleaseStatus> {
+    if let ReleaseAction::TearDown(teardown) = action {
         return tear_down::roll_up(&facts.object, teardown, facts.now);
     }
-    let found = facts.found.as_ref().filter(|_| *course != ReleaseCourse::Await)?;
+    let found = facts.found.as_ref().filter(|_| *action != ReleaseAction::Await)?;
     let content = match &found.content {
         Content::Known(known) => {
             ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() }
@@ -256,11 +256,11 @@ async fn write_status(
 fn share(
     context: &Context,
     facts: &Facts,
-    course: &ReleaseCourse,
+    action: &ReleaseAction,
     status: Option<&ClusterStackReleaseStatus>,
 ) {
     let record = |found| context.set_resolution(&facts.key, &facts.name.class_name(), found);
-    if let ReleaseCourse::Forget(hold) = course {
+    if let ReleaseAction::Forget(hold) = action {
         debug!("its ClusterStack does not exist, or belongs to another operator");
         // The operator stops delivering to the Clusters: after a change of the ClusterStack's labels the operator of
         // another shard delivers to them. If the release is deleted but kept for Clusters that use it, no operator does.
@@ -301,13 +301,13 @@ fn resolution(found: &Found, known: &Known, ready: Report) -> Resolution {
 }
 
 /// Deletes the objects of a deleted release. For other releases, asks Flux to retry the installations that it gave up on.
-async fn prune(context: &Context, facts: &Facts, course: &ReleaseCourse) -> Result<Next, RequestError> {
-    match course {
-        ReleaseCourse::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
-        ReleaseCourse::Deliver(mode) if mode.writes() => {
+async fn prune(context: &Context, facts: &Facts, action: &ReleaseAction) -> Result<Next, RequestError> {
+    match action {
+        ReleaseAction::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
+        ReleaseAction::Deliver(mode) if mode.writes() => {
             retry::retry(context, &index::owned_by("ClusterStackRelease", &facts.key)).await
         }
-        ReleaseCourse::ReportUnavailable { retry: true } => Ok(Next::Retry),
+        ReleaseAction::ReportUnavailable { retry: true } => Ok(Next::Retry),
         _ => Ok(Next::Await),
     }
 }

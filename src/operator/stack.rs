@@ -67,7 +67,7 @@ struct Receipts {
     /// The failure to delete the `GitRepository` of an earlier source, to retry the reconcile.
     left_over: Option<ReconcileError>,
     releases: PinReceipts,
-    /// The progress of commits, and the number of uncommitted units.
+    /// The progress of commits, and the number of uncommitted subjects.
     commits: Option<(Progress, usize)>,
 }
 

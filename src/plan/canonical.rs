@@ -19,7 +19,7 @@ const USUAL_LENGTH: usize = 2048;
 
 /// Maximum length in bytes of a written key that is on one line before its colon. YAML readers look at most 1024
 /// characters ahead for the colon (YAML 1.2.2, 7.4.2), so `?` introduces longer ones.
-const LONGEST_SIMPLE_KEY: usize = 1000;
+const MAX_SIMPLE_KEY: usize = 1000;
 
 /// Writes one value as one YAML document that ends with a newline and has no `---`.
 ///
@@ -97,7 +97,7 @@ impl<'a> Writer<'a, '_> {
         self.begin_line(indent);
         let start = self.out.len();
         scalar::write_key(self.out, key);
-        if self.out.len() - start > LONGEST_SIMPLE_KEY {
+        if self.out.len() - start > MAX_SIMPLE_KEY {
             self.out.insert_str(start, "? ");
             self.out.push('\n');
             self.begin_line(indent);

@@ -13,7 +13,7 @@ use super::files::{File, Files, Limits, PathError, check_path};
 use super::finding::{Finding, Findings, Reason};
 
 /// Maximum number of bytes before an entry, which are held in memory: long names and the like.
-const MOST_BEFORE_ENTRY: u64 = 1 << 20;
+const MAX_BEFORE_ENTRY: u64 = 1 << 20;
 
 /// Reads the files in a gzipped tar archive. `name` is its name in findings. Directories are not files; only their path
 /// is checked. All bad entries are reported together; an exceeded limit ends the reading.
@@ -93,7 +93,7 @@ pub(super) fn walk<R: Read>(
     let mut archive = Archive::new(Metered { stream, left: Rc::clone(&left) });
     let mut entries = archive.entries()?;
     loop {
-        left.set(MOST_BEFORE_ENTRY);
+        left.set(MAX_BEFORE_ENTRY);
         let Some(entry) = entries.next() else { break };
         let mut entry = entry?;
         left.set(u64::MAX);

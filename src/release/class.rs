@@ -19,7 +19,7 @@ const VERSION: &str = ".Chart.Version";
 const RELEASE: &str = ".Release.Name";
 
 /// Maximum number of objects reported per file.
-const MOST_OBJECTS: usize = 20;
+const MAX_OBJECTS: usize = 20;
 
 /// Warns of a chart name or version that is not the release's, and of names without a version. Templates beyond the size
 /// of one YAML file are skipped: no class is as large.
@@ -42,7 +42,7 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
         let judged = objects(source)
             .into_iter()
             .filter_map(|object| judge(name, &object, &helpers).map(|judgement| (object, judgement)));
-        for (object, (reason, message)) in judged.take(MOST_OBJECTS) {
+        for (object, (reason, message)) in judged.take(MAX_OBJECTS) {
             let finding = Finding::warning(reason, &path, message).at(object.line, object.column, source);
             findings.push(finding.hint(match reason {
                 Reason::UnexpectedClassName => "build the name as {{ .Release.Name }}-{{ .Chart.Version }}",

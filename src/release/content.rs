@@ -7,10 +7,10 @@ use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES};
 
 /// Maximum number of placeholders reported per file.
-const MOST_PLACEHOLDERS: usize = 20;
+const MAX_PLACEHOLDERS: usize = 20;
 
 /// Maximum number of paths reported for differing from another one only in case.
-const MOST_CASE_CONFLICTS: usize = 20;
+const MAX_CASE_CONFLICTS: usize = 20;
 
 /// Checks sizes, links, ignored files, paths that differ only in case, and placeholders.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
@@ -24,7 +24,7 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
         let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
         findings.push(Finding::error(Reason::FileIgnored, path, message).hint(hint));
     }
-    findings.extend(case_conflicts(files).into_iter().take(MOST_CASE_CONFLICTS));
+    findings.extend(case_conflicts(files).into_iter().take(MAX_CASE_CONFLICTS));
     for (path, file) in files.iter().filter(|(path, _)| is_read(path)) {
         if let Ok(source) = std::str::from_utf8(&file.content) {
             findings.extend(placeholders(path, source));
@@ -59,14 +59,14 @@ fn case_conflicts(files: &Files) -> Vec<Finding> {
         });
         conflicts.extend(conflict);
     }
-    let told = conflicts.into_iter().map(|(path, first)| {
+    let reported = conflicts.into_iter().map(|(path, first)| {
         let message = format!(
             "the path differs from {first:?} in case alone: file systems that ignore case (macOS, Windows) keep only \
              one of them"
         );
         Finding::warning(Reason::CaseConflict, path, message).hint("rename one of them")
     });
-    told.collect()
+    reported.collect()
 }
 
 fn is_in_directory(path: &str) -> bool {
@@ -101,7 +101,7 @@ fn placeholders(path: &str, source: &str) -> Vec<Finding> {
     for (number, line) in (1..).zip(source.lines()) {
         for (at, _) in line.match_indices("<<") {
             let Some(name) = line.get(at..).and_then(placeholder) else { continue };
-            if found.len() == MOST_PLACEHOLDERS {
+            if found.len() == MAX_PLACEHOLDERS {
                 return found;
             }
             let column = 1 + line.get(..at).unwrap_or_default().chars().count() as u64;

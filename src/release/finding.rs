@@ -153,9 +153,9 @@ pub struct Finding {
 }
 
 /// Maximum length in characters of a line, a file's name or a message in a finding: all contain text from others.
-const LONGEST_TEXT: usize = 200;
-const LONGEST_FILE: usize = 500;
-const LONGEST_MESSAGE: usize = 1000;
+const MAX_TEXT: usize = 200;
+const MAX_FILE: usize = 500;
+const MAX_MESSAGE: usize = 1000;
 
 fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
@@ -178,7 +178,7 @@ impl Finding {
     }
 
     fn new(severity: Severity, reason: Reason, file: &str, message: &str) -> Self {
-        let (file, message) = (shortened(file, LONGEST_FILE), shortened(message, LONGEST_MESSAGE));
+        let (file, message) = (shortened(file, MAX_FILE), shortened(message, MAX_MESSAGE));
         Self {
             severity,
             reason,
@@ -202,7 +202,7 @@ impl Finding {
     pub(super) fn on(mut self, line: u64, column: u64, text: Option<&str>) -> Self {
         self.line = Some(line);
         self.column = Some(column);
-        self.text = text.map(|text| shortened(text.trim_end(), LONGEST_TEXT));
+        self.text = text.map(|text| shortened(text.trim_end(), MAX_TEXT));
         self
     }
 

@@ -43,10 +43,10 @@ const DEFAULTS: [&str; 20] = [
 ];
 
 /// Maximum length of a line: a longer one ends the reading of a file of patterns, as in Go's line scanner.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE: usize = 64 << 10;
 
 /// Maximum number of patterns: more are an attack, because each is compared with each file.
-const MOST_PATTERNS: usize = 1_000;
+const MAX_PATTERNS: usize = 1_000;
 
 /// The rules by which Flux leaves out files.
 #[derive(Clone, Debug)]
@@ -63,15 +63,15 @@ impl Rules {
         let mut own = Vec::new();
         for (directory, text) in ignore_files {
             // Unlike Rust's `lines`, this also strips the carriage return of a last line without a line feed.
-            let lines = text.split('\n').take_while(|line| line.len() < LONGEST_LINE);
+            let lines = text.split('\n').take_while(|line| line.len() < MAX_LINE);
             let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
             let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-            let left = MOST_PATTERNS - own.len();
+            let left = MAX_PATTERNS - own.len();
             own.extend(patterns.take(left + 1).map(|line| Pattern::new(line, directory)));
-            if own.len() > MOST_PATTERNS {
+            if own.len() > MAX_PATTERNS {
                 let file = format!("{directory}/{IGNORE_FILE}");
                 let message =
-                    format!("with this file, the release exceeds the limit of {MOST_PATTERNS} patterns");
+                    format!("with this file, the release exceeds the limit of {MAX_PATTERNS} patterns");
                 let finding = Finding::error(Reason::LimitExceeded, file.trim_start_matches('/'), message);
                 return Err(Box::new(finding));
             }

@@ -13,7 +13,7 @@ use semver::Version;
 /// Maximum length of a range, as in Masterminds/semver.
 const MAX_RANGE_BYTES: usize = 512;
 /// Maximum number of alternatives, as in Masterminds/semver.
-const MOST_ALTERNATIVES: usize = 32;
+const MAX_ALTERNATIVES: usize = 32;
 
 /// The version of a chart: a semantic version that may begin with `v` and may lack its minor and patch.
 #[must_use]
@@ -135,7 +135,7 @@ impl FromStr for Range {
     fn from_str(text: &str) -> Result<Self, RangeError> {
         let error = || RangeError(text.chars().take(MAX_RANGE_BYTES).collect());
         let alternatives: Vec<&str> = text.split("||").collect();
-        if text.len() > MAX_RANGE_BYTES || alternatives.len() > MOST_ALTERNATIVES {
+        if text.len() > MAX_RANGE_BYTES || alternatives.len() > MAX_ALTERNATIVES {
             return Err(error());
         }
         let alternatives = alternatives.into_iter().map(|all| alternative(all).ok_or_else(error));
@@ -220,24 +220,24 @@ impl Partial {
         if numbers.len() > 3 {
             return None;
         }
-        let mut said: Vec<u64> = Vec::new();
+        let mut numbers_given: Vec<u64> = Vec::new();
         let mut unsaid = false;
         for number in numbers {
             unsaid |= matches!(number, "x" | "X" | "*");
             if !unsaid {
-                said.push(number.parse().ok()?);
+                numbers_given.push(number.parse().ok()?);
             } else if !matches!(number, "x" | "X" | "*") {
                 number.parse::<u64>().ok()?;
             }
         }
-        let precision = match said.len() {
+        let precision = match numbers_given.len() {
             0 => Precision::Nothing,
             1 => Precision::Major,
             2 => Precision::Minor,
             _ => Precision::Patch,
         };
-        said.resize(3, 0);
-        let numbers: Vec<String> = said.iter().map(u64::to_string).collect();
+        numbers_given.resize(3, 0);
+        let numbers: Vec<String> = numbers_given.iter().map(u64::to_string).collect();
         let version = Version::parse(&format!("{}{rest}", numbers.join("."))).ok()?;
         Some(Self { version, precision })
     }

@@ -13,7 +13,7 @@ use super::finding::{Findings, Reason};
 pub(super) const FILE: &str = "clusteraddon.yaml";
 
 /// Maximum number of directories that a hint names.
-const MOST_DIRECTORIES: usize = 20;
+const MAX_DIRECTORIES: usize = 20;
 
 /// A moment of a cluster's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,7 +208,7 @@ fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Fin
     };
     let message =
         format!("the stage names the addon {name}, but the directory {CLUSTER_ADDON}/{name} is missing");
-    let known: Vec<_> = directories.iter().copied().take(MOST_DIRECTORIES).collect();
+    let known: Vec<_> = directories.iter().copied().take(MAX_DIRECTORIES).collect();
     let hint = match known.as_slice() {
         [] => format!("{CLUSTER_ADDON}/ has no directories: each addon needs one"),
         known => format!("existing directories: {}", known.join(", ")),

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_tells_its_cause() {
+    fn message_gives_its_cause() {
         let helm = "Helm install failed for release kube-system/a with chart a@1.0.0";
         let rows = [
             (
@@ -63,12 +63,13 @@ mod tests {
 
     #[test]
     fn missing_kubeconfig_is_recognized_for_both() {
-        let said = Some("Secret demo/a-kubeconfig with the kubeconfig of the cluster is missing".to_owned());
+        let expected =
+            Some("Secret demo/a-kubeconfig with the kubeconfig of the cluster is missing".to_owned());
         let helm = "could not get KubeConfig secret 'demo/a-kubeconfig': secrets \"a-kubeconfig\" not found";
         let kustomize =
             "unable to read KubeConfig secret 'demo/a-kubeconfig' error: secrets \"a-kubeconfig\" not found";
-        assert_eq!(missing_kubeconfig(helm), said);
-        assert_eq!(missing_kubeconfig(kustomize), said);
+        assert_eq!(missing_kubeconfig(helm), expected);
+        assert_eq!(missing_kubeconfig(kustomize), expected);
         let forbidden = "could not get KubeConfig secret 'demo/a-kubeconfig': secrets \"a\" is forbidden";
         assert_eq!(missing_kubeconfig(forbidden), None);
     }

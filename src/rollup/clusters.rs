@@ -31,7 +31,7 @@ pub struct ClusterState<'a> {
 
 /// The part of a Cluster in `ClustersReady`: the first variant that describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClusterStanding {
+pub enum ClusterReadiness {
     /// The Cluster is being deleted.
     Deleting,
     /// The Cluster is paused.
@@ -54,7 +54,7 @@ pub enum ClusterStanding {
     Ready,
 }
 
-impl ClusterStanding {
+impl ClusterReadiness {
     /// All variants, in the order in which they are checked.
     pub const ALL: [Self; 10] = [
         Self::Deleting,
@@ -115,7 +115,7 @@ impl ClusterStanding {
         }
     }
 
-    /// The standing of a Cluster.
+    /// The readiness of a Cluster.
     #[must_use]
     pub fn of(cluster: &ClusterState) -> Self {
         let without_release = cluster.without_release.as_ref().map(|report| report.status);
@@ -152,11 +152,11 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     let not_reported = Report::not_yet_reported();
     let mut counted: BTreeMap<String, &Report> = BTreeMap::new();
     for cluster in clusters {
-        let standing = ClusterStanding::of(cluster);
-        let number = field(&mut counts, standing);
+        let readiness = ClusterReadiness::of(cluster);
+        let number = field(&mut counts, readiness);
         *number = number.saturating_add(1);
         counts.total = counts.total.saturating_add(1);
-        if standing.counts_as().is_some() {
+        if readiness.counts_as().is_some() {
             let report = cluster.without_release.as_ref().or(cluster.ready.as_ref());
             let name = format!("{}/{}", cluster.namespace, cluster.name);
             counted.insert(name, report.unwrap_or(&not_reported));
@@ -197,17 +197,17 @@ fn sum(counted: &BTreeMap<String, &Report>) -> Report {
     }
 }
 
-fn field(counts: &mut ClusterCounts, standing: ClusterStanding) -> &mut u32 {
-    match standing {
-        ClusterStanding::Deleting => &mut counts.deleting,
-        ClusterStanding::Paused => &mut counts.paused,
-        ClusterStanding::Suspended => &mut counts.suspended,
-        ClusterStanding::NotInitialized => &mut counts.not_initialized,
-        ClusterStanding::ReleaseNotFound | ClusterStanding::NotReady => &mut counts.not_ready,
-        ClusterStanding::ReleaseUnknown | ClusterStanding::NotReported | ClusterStanding::Unknown => {
+fn field(counts: &mut ClusterCounts, readiness: ClusterReadiness) -> &mut u32 {
+    match readiness {
+        ClusterReadiness::Deleting => &mut counts.deleting,
+        ClusterReadiness::Paused => &mut counts.paused,
+        ClusterReadiness::Suspended => &mut counts.suspended,
+        ClusterReadiness::NotInitialized => &mut counts.not_initialized,
+        ClusterReadiness::ReleaseNotFound | ClusterReadiness::NotReady => &mut counts.not_ready,
+        ClusterReadiness::ReleaseUnknown | ClusterReadiness::NotReported | ClusterReadiness::Unknown => {
             &mut counts.unknown
         }
-        ClusterStanding::Ready => &mut counts.ready,
+        ClusterReadiness::Ready => &mut counts.ready,
     }
 }
 

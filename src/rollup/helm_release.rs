@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::DriftDetection;
 use crate::foreign::flux::observed::{Condition, FluxObject, HelmReleaseStatus, Snapshot, Status};
 
-use super::verdict::{Expected, Moment, REPEATED_ATTEMPTS, Verdict, doing, said};
+use super::verdict::{Expected, Moment, REPEATED_ATTEMPTS, Verdict, doing, join_messages};
 
 /// Reasons of `Ready=False` that the release does not cause: something else has to happen first.
 const WAITING: [&str; 6] = [
@@ -47,7 +47,7 @@ pub(super) fn helm_release(
         && remediated.reason == "RollbackSucceeded"
     {
         let why = object.current_with("Released", Status::False);
-        Verdict::RolledBack { exhausted: stalled.is_some(), message: said([Some(remediated), why]) }
+        Verdict::RolledBack { exhausted: stalled.is_some(), message: join_messages([Some(remediated), why]) }
     } else if never_installed(object).is_some() {
         Verdict::Retrying { attempt: attempts(status), message: last_words(object) }
     } else if let Some(stalled) = stalled {

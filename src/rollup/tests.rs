@@ -34,20 +34,20 @@ fn soon() -> Moment {
 }
 
 /// An object of generation 2 with this status, and these [conditions](conditions).
-fn object(status: Value, said: &[&str]) -> Value {
+fn object(status: Value, reported: &[&str]) -> Value {
     let mut object = json!({
         "metadata": {"name": "c1.cni", "namespace": "tenant", "generation": 2},
         "spec": {"interval": "10m"},
     });
     object["status"] = status;
-    object["status"]["conditions"] = said.iter().map(|said| condition(said)).collect();
+    object["status"]["conditions"] = reported.iter().map(|line| condition(line)).collect();
     object
 }
 
 /// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason if it is not of the
 /// present generation.
-fn condition(said: &str) -> Value {
-    let (head, message) = said.split_once(": ").unwrap_or((said, ""));
+fn condition(reported: &str) -> Value {
+    let (head, message) = reported.split_once(": ").unwrap_or((reported, ""));
     let (kind, rest) = head.split_once('=').unwrap();
     let (status, reason) = rest.split_once(' ').unwrap();
     let (reason, generation) = reason.split_once('@').unwrap_or((reason, "2"));

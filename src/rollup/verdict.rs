@@ -128,7 +128,7 @@ pub enum Silence {
         /// Time of the change or the request.
         since: Timestamp,
     },
-    /// The controller's Lease was not renewed for [`LEASE_PATIENCE`](super::LEASE_PATIENCE).
+    /// The controller's Lease was not renewed for [`LEASE_TIMEOUT`](super::LEASE_TIMEOUT).
     LeaseNotRenewed {
         /// The controller.
         controller: &'static str,
@@ -173,7 +173,7 @@ impl Verdict {
     pub(super) fn stalled(object: &FluxObject, stalled: &Condition) -> Self {
         let ready =
             object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
-        let message = said([Some(stalled), ready]);
+        let message = join_messages([Some(stalled), ready]);
         Self::Failed { class: Class::Terminal, reason: stalled.reason.clone(), message }
     }
 
@@ -293,7 +293,7 @@ impl Moment {
 }
 
 /// The messages of the existing conditions.
-pub(super) fn said<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
+pub(super) fn join_messages<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
     let messages = conditions.into_iter().flatten().map(|condition| condition.message.as_str());
     messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
 }

@@ -36,7 +36,7 @@ impl<'a> Claimant<'a> {
         (self.0.metadata.creation_timestamp.as_ref().map(|time| time.0), self.name())
     }
 
-    fn wants(self, release: &ReleaseName, is_used: bool) -> bool {
+    fn claims(self, release: &ReleaseName, is_used: bool) -> bool {
         let spec = &self.0.spec;
         let version = release.version().dotted();
         is_of(spec, release) && (is_used || subscribes(spec) || spec.versions.contains(&version))
@@ -99,7 +99,7 @@ pub fn claim(
     if let Some(incumbent) = others.iter().find(|other| is_owner(other)) {
         return Claim::Theirs(incumbent.name().to_owned());
     }
-    let rivals = others.iter().filter(|other| other.wants(release, is_used));
+    let rivals = others.iter().filter(|other| other.claims(release, is_used));
     let Some(oldest) = rivals.min_by_key(|rival| rival.age()) else { return Claim::Ours };
     if is_owner(&us) || us.age() < oldest.age() {
         Claim::Disputed(oldest.name().to_owned())

@@ -48,7 +48,7 @@ pub enum ContentState {
 
 /// The facts about an existing release.
 #[derive(Clone, Copy, Debug)]
-pub struct CourseFacts<'a> {
+pub struct ReleaseActionFacts<'a> {
     /// The decision in case it is deleted.
     pub teardown: &'a Teardown,
     /// Its `ClusterStack`, if this operator watches it.
@@ -61,7 +61,7 @@ pub struct CourseFacts<'a> {
 
 /// The decision of a release's reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReleaseCourse {
+pub enum ReleaseAction {
     /// Do nothing: this operator has no `ClusterStack` for it. If the release is deleted and kept for its Clusters, they
     /// report its hold.
     Forget(Option<Hold>),
@@ -82,15 +82,15 @@ pub enum ReleaseCourse {
 
 /// Decides what the reconcile of a release does.
 #[must_use]
-pub fn decide_course(facts: &CourseFacts) -> ReleaseCourse {
-    let Teardown::Keep(hold) = facts.teardown else { return ReleaseCourse::TearDown(facts.teardown.clone()) };
-    let Some(owner) = facts.owner else { return ReleaseCourse::Forget(hold.clone()) };
+pub fn decide_release_action(facts: &ReleaseActionFacts) -> ReleaseAction {
+    let Teardown::Keep(hold) = facts.teardown else { return ReleaseAction::TearDown(facts.teardown.clone()) };
+    let Some(owner) = facts.owner else { return ReleaseAction::Forget(hold.clone()) };
     match facts.content {
-        ContentState::NotRead if facts.is_pinned => ReleaseCourse::ReportUnavailable { retry: false },
-        ContentState::NotRead => ReleaseCourse::Await,
-        ContentState::Invalid => ReleaseCourse::ReportInvalid,
-        ContentState::Unavailable => ReleaseCourse::ReportUnavailable { retry: true },
-        ContentState::Known => ReleaseCourse::Deliver(DeliveryMode::of(owner)),
+        ContentState::NotRead if facts.is_pinned => ReleaseAction::ReportUnavailable { retry: false },
+        ContentState::NotRead => ReleaseAction::Await,
+        ContentState::Invalid => ReleaseAction::ReportInvalid,
+        ContentState::Unavailable => ReleaseAction::ReportUnavailable { retry: true },
+        ContentState::Known => ReleaseAction::Deliver(DeliveryMode::of(owner)),
     }
 }
 

@@ -19,7 +19,7 @@ static ALLOWED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^there |no (longer|more|later|wider)$").unwrap());
 
 /// The longest name of a test, in characters.
-const LONGEST_TEST_NAME: usize = 60;
+const MAX_TEST_NAME: usize = 60;
 
 /// A line of text that people read.
 #[derive(Debug, PartialEq)]
@@ -166,10 +166,10 @@ fn test_names_are_short() {
     for file in ["src", "tests", "crates"].iter().flat_map(|part| files(&root().join(part), "rs")) {
         let text = fs::read_to_string(&file).unwrap();
         let names = name.captures_iter(&text).map(|captures| captures[1].to_owned());
-        let long = names.filter(|name| name.len() > LONGEST_TEST_NAME);
+        let long = names.filter(|name| name.len() > MAX_TEST_NAME);
         found.extend(long.map(|name| format!("{}: {name}", file.strip_prefix(root()).unwrap().display())));
     }
-    assert!(found.is_empty(), "more than {LONGEST_TEST_NAME} characters:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "more than {MAX_TEST_NAME} characters:\n{}", found.join("\n"));
 }
 
 #[test]

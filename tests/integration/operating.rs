@@ -10,7 +10,7 @@ use stackflux::api::Reason;
 use stackflux::api::cluster_addon::ClusterAddonStatus;
 use stackflux::operator::metrics::{Metrics, Queue};
 use stackflux::operator::settings::Flags;
-use stackflux::rollup::{ClusterStanding, Pulse, Verdict};
+use stackflux::rollup::{ClusterReadiness, Pulse, Verdict};
 use stackflux::runtime::metrics::{Verb, Written, text};
 
 use crate::documents::{assert_is, cell};
@@ -125,18 +125,22 @@ fn flags_and_metrics_are_those_of_the_code() {
 }
 
 /// What a Cluster counts as, as `docs/operating.md` has it.
-fn standings() -> String {
+fn readiness_table() -> String {
     let mut text =
         "| a Cluster that … | counts as | number in `status.clusters` |\n|---|---|---|\n".to_owned();
-    for standing in ClusterStanding::ALL {
-        let counts = standing.counts_as().map_or("not counted", |status| status.as_str());
-        writeln!(text, "| {} | {counts} | `{}` |", standing.meaning(), standing.field()).unwrap();
+    for readiness in ClusterReadiness::ALL {
+        let counts = readiness.counts_as().map_or("not counted", |status| status.as_str());
+        writeln!(text, "| {} | {counts} | `{}` |", readiness.meaning(), readiness.field()).unwrap();
     }
     text
 }
 
 #[test]
-fn operating_has_the_table_of_standings() {
+fn operating_has_the_readiness_table() {
     let document = include_str!("../../docs/operating.md");
-    assert!(document.contains(&standings()), "docs/operating.md has not this table:\n{}", standings());
+    assert!(
+        document.contains(&readiness_table()),
+        "docs/operating.md has not this table:\n{}",
+        readiness_table()
+    );
 }

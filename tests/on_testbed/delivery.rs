@@ -11,7 +11,7 @@ use crate::git::{commit_and_push, git};
 use crate::support::{copy, scratch, stackflux};
 use crate::text;
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 const CHARTS: [&str; 3] = ["cni", "ccm", "monitoring"];
 
 /// The example, with its stack repository on the testbed's Git server and its clusters in a namespace of the test.
@@ -123,14 +123,14 @@ impl Example {
     fn release_of(&self, cluster: &str, addon: &str) -> Value {
         let name = format!("{cluster}.{addon}");
         let object = Object { kind: "helmrelease", namespace: &self.namespace, name: &name };
-        self.testbed.management().wait_ready(object, PATIENCE).unwrap()
+        self.testbed.management().wait_ready(object, TIMEOUT).unwrap()
     }
 
     fn all_ready(&self) -> Vec<Value> {
         for workload in ["one", "two"] {
             let name = format!("{workload}.policies");
             let object = Object { kind: "kustomization", namespace: &self.namespace, name: &name };
-            self.testbed.management().wait_ready(object, PATIENCE).unwrap();
+            self.testbed.management().wait_ready(object, TIMEOUT).unwrap();
         }
         let addons = ["one", "two"].into_iter().flat_map(|cluster| CHARTS.map(|addon| (cluster, addon)));
         addons.map(|(cluster, addon)| self.release_of(cluster, addon)).collect()
@@ -191,7 +191,7 @@ fn example_becomes_ready_and_upgrades_one_addon() {
         let name = format!("{cluster}.monitoring");
         let object = Object { kind: "helmrelease", namespace: &example.namespace, name: &name };
         let upgraded = |found: &Value| found.pointer("/status/history/0/version") == Some(&2.into());
-        management.wait(object, "upgraded", PATIENCE, upgraded).unwrap();
+        management.wait(object, "upgraded", TIMEOUT, upgraded).unwrap();
     }
     let after = example.all_ready();
     for (before, after) in before.iter().zip(&after) {
@@ -235,15 +235,15 @@ fn two_releases_of_one_commit_are_distinguished(example: &Example) {
         let image = image.to_owned();
         move |found: &Value| text(found, "/spec/template/spec/containers/0/image") == image
     };
-    workload.wait(deployment, "the third release's image", PATIENCE, has("busybox:1.37.3")).unwrap();
+    workload.wait(deployment, "the third release's image", TIMEOUT, has("busybox:1.37.3")).unwrap();
     example.all_ready();
 
     example.suspend("one.monitoring", true);
     example.upgrade("v4");
     let ccm = Object { kind: "helmrelease", namespace: &example.namespace, name: "one.ccm" };
     let waits = |found: &Value| found.to_string().contains("is not ready according to readyExpr eval");
-    example.testbed.management().wait(ccm, "waiting for its dependency", PATIENCE, waits).unwrap();
+    example.testbed.management().wait(ccm, "waiting for its dependency", TIMEOUT, waits).unwrap();
     example.suspend("one.monitoring", false);
-    workload.wait(deployment, "the fourth release's image", PATIENCE, has("busybox:1.37.4")).unwrap();
+    workload.wait(deployment, "the fourth release's image", TIMEOUT, has("busybox:1.37.4")).unwrap();
     example.all_ready();
 }

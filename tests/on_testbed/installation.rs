@@ -17,7 +17,7 @@ use crate::git::{commit_and_push, git};
 use crate::support::{copy, scratch};
 use crate::text;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Default namespace of Flux's installation.
 const NAMESPACE: &str = "flux-system";
 
@@ -156,8 +156,8 @@ fn operator_is_installed_by_flux() {
     with("flux/sync.yaml", "wait: true", "wait: false");
     let kustomization = Object { kind: "kustomization", namespace: NAMESPACE, name: "stackflux" };
     let is_applied = |found: &Value| found["status"]["lastAppliedRevision"].to_string().contains(&commit);
-    cluster.wait(kustomization, "the commit applied", PATIENCE, is_applied).unwrap();
-    let ready = cluster.wait_ready(kustomization, PATIENCE).unwrap();
+    cluster.wait(kustomization, "the commit applied", TIMEOUT, is_applied).unwrap();
+    let ready = cluster.wait_ready(kustomization, TIMEOUT).unwrap();
     let inventory = ready["status"]["inventory"]["entries"].as_array().unwrap();
     assert_eq!(inventory.len(), objects("base").len(), "{inventory:#?}");
     let name = "clusterstacks.clusterstack.x-k8s.io";

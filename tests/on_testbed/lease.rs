@@ -15,7 +15,7 @@ use stackflux::runtime::metrics::Metrics;
 use stackflux_testbed::Testbed;
 
 const NAME: &str = "operator";
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Times that are short enough to wait for, and long enough for a busy machine.
 const SHORT: LeaseSettings = LeaseSettings {
     duration: Duration::from_secs(8),
@@ -42,7 +42,7 @@ async fn candidate(namespace: &Namespace, identity: &str, settings: LeaseSetting
 }
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("no {what} within {PATIENCE:?}"))
+    tokio::time::timeout(TIMEOUT, future).await.unwrap_or_else(|_| panic!("no {what} within {TIMEOUT:?}"))
 }
 
 async fn lease(namespace: &Namespace) -> LeaseSpec {

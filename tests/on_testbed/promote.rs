@@ -10,7 +10,7 @@ use std::fs;
 use serde_json::{Value, json};
 use stackflux_testbed::{NewCluster, Object};
 
-use crate::operator::scenario::{PATIENCE, STACK, Scenario, V1, V2, condition, eventually};
+use crate::operator::scenario::{STACK, Scenario, TIMEOUT, V1, V2, condition, eventually};
 use crate::support::{Run, copy, stackflux};
 
 /// A repository with both stages. The scenario's own namespace is the stage `stage`.
@@ -69,7 +69,7 @@ impl Stages {
     /// Waits for an object of prod.
     fn wait_prod(&self, kind: &str, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let object = Object { kind, namespace: &self.prod, name };
-        self.stage.management().wait(object, what, PATIENCE, is_so).unwrap()
+        self.stage.management().wait(object, what, TIMEOUT, is_so).unwrap()
     }
 
     /// Waits until cluster `b` is at a release and ready.
@@ -131,13 +131,13 @@ fn release_is_promoted_to_prod_and_rolled_back() {
     stages.create_prod_cluster();
     stages.wait_prod_at(V1);
 
-    nobody_vouches_before_the_soak(&stages);
+    promotion_before_soak_is_refused(&stages);
     stages.require("1s");
     promoted_as_shown(&stages);
     rolled_back(&stages);
 }
 
-fn nobody_vouches_before_the_soak(stages: &Stages) {
+fn promotion_before_soak_is_refused(stages: &Stages) {
     let other = stages.promote(&["--push"]);
     assert_eq!(other.code, 1, "{}{}", other.stdout, other.stderr);
     let expected = format!("Cluster {}/a runs {V1}", stages.stage.namespace);

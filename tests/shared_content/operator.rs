@@ -10,7 +10,7 @@ use crate::definitions::apply_definitions;
 use crate::stack::{RELEASE, STACK, condition, create_clusters, installed, is_ready, publish};
 use crate::support::{scratch, stackflux};
 
-const PATIENCE: Duration = Duration::from_mins(4);
+const TIMEOUT: Duration = Duration::from_mins(4);
 const CLUSTERS: [&str; 2] = ["one", "two"];
 
 /// A sample of the cluster-stack-operator (`config/samples`), for this stack: it names no source.
@@ -46,12 +46,12 @@ fn real_stack_from_go_sample_becomes_ready_on_two_clusters() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     let operator = Operator::start(&testbed, binary, management.kubeconfig(), &flags).unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     management.apply(&SAMPLE.replace("NAMESPACE", &namespace)).unwrap();
     create_clusters(&testbed, &namespace, &CLUSTERS);
 
     let wait = |kind, name: &str, is_so: fn(&Value) -> bool| {
-        management.wait(Object { kind, namespace: &namespace, name }, "ready", PATIENCE, is_so).unwrap()
+        management.wait(Object { kind, namespace: &namespace, name }, "ready", TIMEOUT, is_so).unwrap()
     };
     for name in CLUSTERS {
         let addon = wait("clusteraddon", &format!("cluster-addon-{name}"), is_ready);

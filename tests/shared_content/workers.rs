@@ -19,7 +19,7 @@ const WORKERS: u32 = 4;
 const WAITING: [&str; 2] = ["csi", "metrics-server"];
 const TAINT: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// Each addon that waits for a node gives its worker back after two minutes.
-const PATIENCE: Duration = Duration::from_mins(12);
+const TIMEOUT: Duration = Duration::from_mins(12);
 
 /// The ClusterStack, with the cloud controller held back or not.
 fn apply_stack(testbed: &Testbed, namespace: &str, held_back: bool) {
@@ -55,7 +55,7 @@ fn wait_until_workers_are_held(testbed: &Testbed, namespace: &str) {
         if releases.iter().filter(|release| is_held(release)).count() >= WORKERS as usize {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "a worker is free: {list:#}");
+        assert!(begun.elapsed() < TIMEOUT, "a worker is free: {list:#}");
         thread::sleep(Duration::from_millis(500));
     }
 }
@@ -65,7 +65,7 @@ fn play_cloud_controller(workload: &Cluster) {
     let get = |kind, name| Object { kind, namespace: "kube-system", name };
     let runs = |found: &Value| found["status"]["numberReady"].as_u64().is_some_and(|ready| ready > 0);
     let controller = get("daemonset", "openstack-cloud-controller-manager");
-    workload.wait(controller, "a ready pod", PATIENCE, runs).unwrap();
+    workload.wait(controller, "a ready pod", TIMEOUT, runs).unwrap();
     let metrics = workload.get(get("deployment", "metrics-server")).unwrap().unwrap_or_default();
     assert_eq!(
         metrics["status"]["availableReplicas"],
@@ -101,7 +101,7 @@ fn addons_waiting_for_nodes_leave_room_for_cloud_controllers() {
         for name in WORKLOADS {
             let name = format!("cluster-addon-{name}");
             let object = Object { kind: "clusteraddon", namespace: &namespace, name: &name };
-            let addon = testbed.management().wait(object, "Ready=True", PATIENCE, is_ready).unwrap();
+            let addon = testbed.management().wait(object, "Ready=True", TIMEOUT, is_ready).unwrap();
             assert_eq!(addon["status"]["addons"].as_array().unwrap().len(), 4, "{addon:#}");
         }
     });

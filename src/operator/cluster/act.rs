@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use super::super::context::Context;
 use super::super::deliver::{Desired, applied};
-use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::index;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
@@ -44,7 +44,7 @@ pub(super) async fn act(
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
     if !decision.delivery.is_written() {
-        context.git.pending_commits.cancel(&Unit::Cluster(key.clone()));
+        context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
     }
     let addon = &facts.snapshot.addon;
     let (receipts, failure) = match (&facts.target, &decision.delivery) {
@@ -187,7 +187,7 @@ async fn commit(
         let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
         let change = Change::Planned(available.plan.clone());
         let requester = (Queue::Cluster, key.clone());
-        git_delivery::commit(context, &stack, Unit::Cluster(key.clone()), change, requester)
+        git_delivery::commit(context, &stack, Subject::Cluster(key.clone()), change, requester)
     } else {
         CommitState::Pending
     };

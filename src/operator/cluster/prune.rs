@@ -69,14 +69,14 @@ pub(super) async fn decide<'w>(
     let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
     Ok(context.budgets.decide(&Key::of(&**addon), |reserved| {
         let spent = spent_so_far(context, &stack, reserved);
-        let said = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
+        let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
             stack: &available.stack_name(),
             release: &available.release.name,
             allowed: available.allowed_deletions,
             spent: &spent.deletions,
             total: spent.total,
-            own: known(said, reserved.get(&Key::of(&**addon))),
+            own: known(recorded, reserved.get(&Key::of(&**addon))),
         };
         let pruning = decide_prune(decided.candidates, &budget, *now);
         let spent = pruning.pruned.clone();
@@ -104,8 +104,8 @@ fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> Spent {
             let owned = index::owned_by("ClusterAddon", &key);
             let objects = flux_objects::by_index(context, &owned).len();
             let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
-            let said = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
-            spent.add(objects, said, reserved.get(&key));
+            let recorded = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
+            spent.add(objects, recorded, reserved.get(&key));
         }
     }
     spent

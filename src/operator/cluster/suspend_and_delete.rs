@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::git_delivery::commit;
-use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, index};
 use super::super::reconcile::ReconcileError;
@@ -165,7 +165,7 @@ fn repository_of(context: &Context, addon: &ClusterAddon) -> Option<Repository> 
 /// because it is forgotten once the `ClusterAddon` is deleted. Flux then deletes the objects, all of which are suspended.
 fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option<Hold> {
     let requester = (Queue::Cluster, key.clone());
-    match commit(context, &repository.stack, Unit::Cluster(key.clone()), Change::Gone, requester) {
+    match commit(context, &repository.stack, Subject::Cluster(key.clone()), Change::Gone, requester) {
         CommitState::Committed => None,
         _ if repository.suspended => {
             let message = format!(

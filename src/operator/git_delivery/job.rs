@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::pending_commits::{Batch, Change, Unit};
+use super::pending_commits::{Batch, Change, Subject};
 use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;
@@ -55,8 +55,8 @@ pub(super) struct Done {
     pub(super) is_changed_by_others: bool,
     /// The first `Kustomization` that has not applied everything that is committed.
     pub(super) lagging: Option<Key>,
-    /// The units that are not committed, each with its hold.
-    pub(super) held: BTreeMap<Unit, Hold>,
+    /// The subjects that are not committed, each with its hold.
+    pub(super) held: BTreeMap<Subject, Hold>,
 }
 
 /// A branch with a change to merge by pull request.
@@ -89,7 +89,7 @@ pub(super) enum ChangeError {
 #[derive(Default)]
 struct Attempt {
     base: Option<Seen>,
-    held: BTreeMap<Unit, Hold>,
+    held: BTreeMap<Subject, Hold>,
     message: Option<Message>,
 }
 
@@ -155,14 +155,14 @@ impl Job {
         }))
     }
 
-    /// Merges the plans of all units, and returns the units whose objects conflict.
-    fn merged(&self) -> (Plan, BTreeMap<Unit, Hold>) {
+    /// Merges the plans of all subjects, and returns the subjects whose objects conflict.
+    fn merged(&self) -> (Plan, BTreeMap<Subject, Hold>) {
         let (mut merged, mut conflicts) = (Plan::default(), BTreeMap::new());
-        for (unit, change) in &self.batch {
+        for (subject, change) in &self.batch {
             let Change::Planned(plan) = change else { continue };
             if let Err(error) = merged.merge(Plan::clone(plan)) {
                 let hold = Hold { reason: Reason::DeliveryFailed, message: error.to_string() };
-                conflicts.insert(unit.clone(), hold);
+                conflicts.insert(subject.clone(), hold);
             }
         }
         (merged, conflicts)
@@ -170,16 +170,16 @@ impl Job {
 
     fn scope(&self) -> Result<Scope, NameError> {
         let (mut only, mut gone, mut removes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for (unit, change) in &self.batch {
-            match unit {
-                Unit::Source | Unit::Release(_) => {}
-                Unit::Cluster(key) => {
+        for (subject, change) in &self.batch {
+            match subject {
+                Subject::Source | Subject::Release(_) => {}
+                Subject::Cluster(key) => {
                     only.insert(cluster_name(key)?);
                     if *change == Change::Gone {
                         gone.insert(cluster_name(key)?);
                     }
                 }
-                Unit::Object(id, cluster) => {
+                Subject::Object(id, cluster) => {
                     removes.insert(id.to_string());
                     only.extend(cluster.as_ref().map(cluster_name).transpose()?);
                 }
@@ -205,7 +205,7 @@ impl Job {
         };
         let changes = files::update(&Below::new(snapshot, &self.path), &delivery).map_err(Box::new)?;
         for refused in &changes.refused {
-            self.hold_units(refused, &mut last.held);
+            self.hold_subjects(refused, &mut last.held);
         }
         if changes.is_empty() {
             return Ok(None);
@@ -228,12 +228,14 @@ impl Job {
         message(changes, &Origin { stack: &self.stack, plan: plan.digest(), version })
     }
 
-    /// Records a hold for each unit that is not written because of a file.
-    fn hold_units(&self, refused: &Refused, held: &mut BTreeMap<Unit, Hold>) {
-        let is_hit = |unit: &Unit| match (&refused.part, unit) {
+    /// Records a hold for each subject that is not written because of a file.
+    fn hold_subjects(&self, refused: &Refused, held: &mut BTreeMap<Subject, Hold>) {
+        let is_hit = |subject: &Subject| match (&refused.part, subject) {
             (None | Some(Part::Sources), _)
-            | (Some(Part::NodeImages | Part::ClusterClass), Unit::Release(_) | Unit::Object(_, None)) => true,
-            (Some(Part::Cluster(name)), Unit::Cluster(key) | Unit::Object(_, Some(key))) => {
+            | (Some(Part::NodeImages | Part::ClusterClass), Subject::Release(_) | Subject::Object(_, None)) => {
+                true
+            }
+            (Some(Part::Cluster(name)), Subject::Cluster(key) | Subject::Object(_, Some(key))) => {
                 cluster_name(key).as_ref() == Ok(name)
             }
             _ => false,
@@ -241,8 +243,8 @@ impl Job {
         let file = format!("{}/{}", self.path, refused.file);
         let (file, why) = (file.trim_start_matches('/'), &refused.why);
         let message = format!("{file} {why}: {}", why.resolution());
-        for unit in self.batch.keys().filter(|unit| is_hit(unit)) {
-            held.entry(unit.clone())
+        for subject in self.batch.keys().filter(|subject| is_hit(subject)) {
+            held.entry(subject.clone())
                 .or_insert_with(|| Hold { reason: Reason::FileEdited, message: message.clone() });
         }
     }

@@ -12,7 +12,7 @@ use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::super::secrets;
 use super::job::{Done, Job, JobError};
-use super::pending_commits::{Batch, Unit};
+use super::pending_commits::{Batch, Subject};
 use super::progress::{Place, Progress};
 use super::pull_request;
 use super::threads::THREAD_TIMEOUT;
@@ -101,8 +101,8 @@ async fn proposed(
     }
     let hold =
         Hold { reason: Reason::PullRequestOpen, message: format!("waits for pull request {}", opened.url) };
-    for unit in batch.keys() {
-        done.held.entry(unit.clone()).or_insert_with(|| hold.clone());
+    for subject in batch.keys() {
+        done.held.entry(subject.clone()).or_insert_with(|| hold.clone());
     }
     Ok(done)
 }
@@ -151,7 +151,7 @@ async fn job(
 /// Records that nothing could be committed, for this reason.
 fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
-    let held: BTreeMap<Unit, Hold> = batch.keys().map(|unit| (unit.clone(), why.clone())).collect();
+    let held: BTreeMap<Subject, Hold> = batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
     complete(context, key, batch, &held);
     if context.git.note(key, Some(Progress { hold: Some(why), ..before })) {
         context.triggers.stacks.now(key.clone());
@@ -194,7 +194,7 @@ fn finish(
     next
 }
 
-fn complete(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) {
+fn complete(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Subject, Hold>) {
     for (queue, requester) in context.git.pending_commits.complete(key, batch, held) {
         context.triggers.of(queue).now(requester);
     }

@@ -16,7 +16,7 @@ use crate::runtime::cache::Key;
 
 /// A set of objects that is requested as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
+pub enum Subject {
     /// The source of the stack repository.
     Source,
     /// The objects that all clusters of a release share.
@@ -27,7 +27,7 @@ pub enum Unit {
     Object(ObjectId, Option<Key>),
 }
 
-/// The requested state of a unit.
+/// The requested state of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Its objects are as planned. Other existing objects stay.
@@ -37,7 +37,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns a digest that distinguishes changes of one unit.
+    /// Returns a digest that distinguishes changes of one subject.
     fn digest(&self) -> Digest {
         let Self::Planned(plan) = self else { return Digest::of_bytes(b"gone") };
         let mut text = plan.digest().to_string();
@@ -64,17 +64,17 @@ pub enum CommitState {
 pub type Requester = (Queue, Key);
 
 /// The changes of a pass.
-pub type Batch = BTreeMap<Unit, Change>;
+pub type Batch = BTreeMap<Subject, Change>;
 
-/// The units of one `ClusterStack`.
+/// The subjects of one `ClusterStack`.
 #[derive(Debug, Default)]
-struct Units {
+struct Subjects {
     /// Changes that are requested and not known to be committed.
-    requested: BTreeMap<Unit, PendingChange>,
+    requested: BTreeMap<Subject, PendingChange>,
     /// The changes that the branch has.
-    committed: BTreeMap<Unit, Digest>,
+    committed: BTreeMap<Subject, Digest>,
     /// The removed objects among the committed changes, oldest first.
-    removed: VecDeque<Unit>,
+    removed: VecDeque<Subject>,
 }
 
 /// Maximum number of removed objects to remember for a `ClusterStack`, enough for those that are requested again. For a
@@ -93,33 +93,42 @@ struct PendingChange {
 
 /// The requested and committed changes of each `ClusterStack`.
 #[derive(Debug, Default)]
-pub struct PendingCommits(Mutex<BTreeMap<Key, Units>>);
+pub struct PendingCommits(Mutex<BTreeMap<Key, Subjects>>);
 
 impl PendingCommits {
     /// Requests a change for a `ClusterStack`, and returns its state.
-    pub fn enqueue(&self, stack: &Key, unit: Unit, change: Change, requester: Requester) -> CommitState {
+    pub fn enqueue(
+        &self,
+        stack: &Key,
+        subject: Subject,
+        change: Change,
+        requester: Requester,
+    ) -> CommitState {
         let digest = change.digest();
         let mut all = self.lock();
-        if let (Unit::Cluster(_), Change::Planned(_)) = (&unit, &change) {
+        if let (Subject::Cluster(_), Change::Planned(_)) = (&subject, &change) {
             // If a Cluster moves to another ClusterStack, only the repository of the new one counts.
-            all.iter_mut().filter(|(other, _)| *other != stack).for_each(|(_, units)| units.pass_on(&unit));
+            all.iter_mut()
+                .filter(|(other, _)| *other != stack)
+                .for_each(|(_, subjects)| subjects.pass_on(&subject));
         }
-        let units = all.entry(stack.clone()).or_default();
-        if units.committed.get(&unit) == Some(&digest) {
-            units.requested.remove(&unit);
+        let subjects = all.entry(stack.clone()).or_default();
+        if subjects.committed.get(&subject) == Some(&digest) {
+            subjects.requested.remove(&subject);
             return CommitState::Committed;
         }
-        if let Some(pending) = units.requested.get_mut(&unit).filter(|pending| pending.digest == digest) {
+        if let Some(pending) = subjects.requested.get_mut(&subject).filter(|pending| pending.digest == digest)
+        {
             pending.requesters.insert(requester);
             return pending.hold.clone().map_or(CommitState::Pending, CommitState::Held);
         }
-        units.committed.remove(&unit);
+        subjects.committed.remove(&subject);
         if let Change::Planned(plan) = &change {
             // A removed object may be planned again.
-            units.forget_objects(plan);
+            subjects.forget_objects(plan);
         }
-        units.requested.insert(
-            unit,
+        subjects.requested.insert(
+            subject,
             PendingChange { change, digest, hold: None, requesters: BTreeSet::from([requester]) },
         );
         CommitState::Pending
@@ -129,66 +138,71 @@ impl PendingCommits {
     #[must_use]
     pub fn requested(&self, stack: &Key) -> Batch {
         let all = self.lock();
-        let requested = all.get(stack).into_iter().flat_map(|units| &units.requested);
-        requested.map(|(unit, pending)| (unit.clone(), pending.change.clone())).collect()
+        let requested = all.get(stack).into_iter().flat_map(|subjects| &subjects.requested);
+        requested.map(|(subject, pending)| (subject.clone(), pending.change.clone())).collect()
     }
 
-    /// Records the result of a pass: the branch does not have the units in `held`. A unit whose request changed meanwhile
-    /// stays requested. Returns the reconciles to enqueue.
-    pub fn complete(&self, stack: &Key, batch: &Batch, held: &BTreeMap<Unit, Hold>) -> BTreeSet<Requester> {
+    /// Records the result of a pass: the branch does not have the subjects in `held`. A subject whose request changed
+    /// meanwhile stays requested. Returns the reconciles to enqueue.
+    pub fn complete(
+        &self,
+        stack: &Key,
+        batch: &Batch,
+        held: &BTreeMap<Subject, Hold>,
+    ) -> BTreeSet<Requester> {
         let mut all = self.lock();
         let mut requesters = BTreeSet::new();
-        let Some(units) = all.get_mut(stack) else { return requesters };
-        for (unit, change) in batch {
+        let Some(subjects) = all.get_mut(stack) else { return requesters };
+        for (subject, change) in batch {
             let Some(pending) =
-                units.requested.get_mut(unit).filter(|pending| pending.digest == change.digest())
+                subjects.requested.get_mut(subject).filter(|pending| pending.digest == change.digest())
             else {
                 continue;
             };
-            let why = held.get(unit);
+            let why = held.get(subject);
             if why.is_none() || pending.hold.as_ref() != why {
                 requesters.extend(pending.requesters.iter().cloned());
             }
             pending.hold = why.cloned();
             if why.is_none() {
-                units.committed.insert(unit.clone(), pending.digest);
-                units.requested.remove(unit);
-                units.remember_removed(unit);
+                subjects.committed.insert(subject.clone(), pending.digest);
+                subjects.requested.remove(subject);
+                subjects.remember_removed(subject);
             }
         }
         requesters
     }
 
     /// Cancels the request of a plan for all `ClusterStack`s, for example because its Cluster is paused or held. Committed files stay.
-    pub fn cancel(&self, unit: &Unit) {
-        self.lock().values_mut().for_each(|units| units.cancel(unit));
+    pub fn cancel(&self, subject: &Subject) {
+        self.lock().values_mut().for_each(|subjects| subjects.cancel(subject));
     }
 
     /// Like [`PendingCommits::cancel`], for one `ClusterStack`.
-    pub fn cancel_of(&self, stack: &Key, unit: &Unit) {
-        if let Some(units) = self.lock().get_mut(stack) {
-            units.cancel(unit);
+    pub fn cancel_of(&self, stack: &Key, subject: &Subject) {
+        if let Some(subjects) = self.lock().get_mut(stack) {
+            subjects.cancel(subject);
         }
     }
 
     /// Forgets a Cluster that no reconcile will request again.
     pub fn forget_cluster(&self, cluster: &Key) {
-        let is_its = |unit: &Unit| match unit {
-            Unit::Cluster(key) | Unit::Object(_, Some(key)) => key == cluster,
-            Unit::Source | Unit::Release(_) | Unit::Object(_, None) => false,
+        let is_its = |subject: &Subject| match subject {
+            Subject::Cluster(key) | Subject::Object(_, Some(key)) => key == cluster,
+            Subject::Source | Subject::Release(_) | Subject::Object(_, None) => false,
         };
-        for units in self.lock().values_mut() {
-            units.committed.retain(|unit, _| !is_its(unit));
-            units.requested.retain(|unit, _| !is_its(unit));
+        for subjects in self.lock().values_mut() {
+            subjects.committed.retain(|subject, _| !is_its(subject));
+            subjects.requested.retain(|subject, _| !is_its(subject));
         }
     }
 
     /// Forgets what the branch of a `ClusterStack` has, because another author changed it. The next reconciles request
     /// their changes again.
     pub fn forget(&self, stack: &Key) {
-        if let Some(units) = self.lock().get_mut(stack) {
-            units.committed.clear();
-            units.removed.clear();
+        if let Some(subjects) = self.lock().get_mut(stack) {
+            subjects.committed.clear();
+            subjects.removed.clear();
         }
     }
 
@@ -199,58 +213,59 @@ impl PendingCommits {
 
     /// Whether the removal of an object from the branch of a `ClusterStack` is requested or committed.
     #[must_use]
-    pub fn is_removal_requested(&self, stack: &Key, object: &Unit) -> bool {
+    pub fn is_removal_requested(&self, stack: &Key, object: &Subject) -> bool {
         let all = self.lock();
-        let units = all.get(stack);
-        units
-            .is_some_and(|units| units.requested.contains_key(object) || units.committed.contains_key(object))
+        let subjects = all.get(stack);
+        subjects.is_some_and(|subjects| {
+            subjects.requested.contains_key(object) || subjects.committed.contains_key(object)
+        })
     }
 
-    /// Returns the number of units of a `ClusterStack` that are not committed.
+    /// Returns the number of subjects of a `ClusterStack` that are not committed.
     #[must_use]
     pub fn outstanding(&self, stack: &Key) -> usize {
-        self.lock().get(stack).map_or(0, |units| units.requested.len())
+        self.lock().get(stack).map_or(0, |subjects| subjects.requested.len())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Units>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Subjects>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Units {
+impl Subjects {
     /// Cancels the request of a plan.
-    fn cancel(&mut self, unit: &Unit) {
-        if self.requested.get(unit).is_some_and(|pending| matches!(pending.change, Change::Planned(_))) {
-            self.requested.remove(unit);
+    fn cancel(&mut self, subject: &Subject) {
+        if self.requested.get(subject).is_some_and(|pending| matches!(pending.change, Change::Planned(_))) {
+            self.requested.remove(subject);
         }
     }
 
     /// Remembers a removed object, and forgets the oldest ones beyond the limit.
-    fn remember_removed(&mut self, unit: &Unit) {
-        if matches!(unit, Unit::Object(..)) {
-            self.removed.push_back(unit.clone());
+    fn remember_removed(&mut self, subject: &Subject) {
+        if matches!(subject, Subject::Object(..)) {
+            self.removed.push_back(subject.clone());
         }
         while self.removed.len() > MAX_REMOVED
-            && let Some(unit) = self.removed.pop_front()
+            && let Some(subject) = self.removed.pop_front()
         {
-            self.committed.remove(&unit);
+            self.committed.remove(&subject);
         }
     }
 
-    /// Hands over the files of a unit to another `ClusterStack`.
-    fn pass_on(&mut self, unit: &Unit) {
-        self.cancel(unit);
-        self.committed.remove(unit);
+    /// Hands over the files of a subject to another `ClusterStack`.
+    fn pass_on(&mut self, subject: &Subject) {
+        self.cancel(subject);
+        self.committed.remove(subject);
     }
 
     /// Forgets the removal of objects that a plan contains.
     fn forget_objects(&mut self, plan: &Plan) {
-        let is_planned = |unit: &Unit| match unit {
-            Unit::Object(id, _) => plan.objects().any(|object| object.id == *id),
+        let is_planned = |subject: &Subject| match subject {
+            Subject::Object(id, _) => plan.objects().any(|object| object.id == *id),
             _ => false,
         };
-        self.committed.retain(|unit, _| !is_planned(unit));
-        self.requested.retain(|unit, _| !is_planned(unit));
+        self.committed.retain(|subject, _| !is_planned(subject));
+        self.requested.retain(|subject, _| !is_planned(subject));
     }
 }
 

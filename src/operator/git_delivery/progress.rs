@@ -81,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// Returns the condition `Delivered`. `waiting` is the number of uncommitted units, and `not_applied` lists the
+    /// Returns the condition `Delivered`. `waiting` is the number of uncommitted subjects, and `not_applied` lists the
     /// Clusters for which Flux has not applied everything.
     #[must_use]
     pub fn report(&self, waiting: usize, not_applied: &[String]) -> Report {

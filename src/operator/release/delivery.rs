@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::context::Context;
 use super::super::git_delivery::commit;
-use super::super::git_delivery::pending_commits::{Change, Unit};
+use super::super::git_delivery::pending_commits::{Change, Subject};
 use super::super::metrics::Queue;
 use super::super::reconcile::ReconcileError;
 use super::super::request;
@@ -19,7 +19,7 @@ use crate::plan::Step;
 use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{ClassFacts, DeliveryMode, ReleaseCourse, Teardown, class_hold};
+use crate::subscription::{ClassFacts, DeliveryMode, ReleaseAction, Teardown, class_hold};
 
 /// The state of a release's objects after the writes.
 #[derive(Default)]
@@ -36,17 +36,17 @@ pub(super) struct Receipts {
 pub(super) async fn act(
     context: &Context,
     facts: &Facts,
-    course: &ReleaseCourse,
+    action: &ReleaseAction,
 ) -> Result<Receipts, ReconcileError> {
-    if let ReleaseCourse::TearDown(Teardown::Uninstall(_)) = course {
+    if let ReleaseAction::TearDown(Teardown::Uninstall(_)) = action {
         tear_down::cancel_commits(context, facts.owner.as_ref(), &facts.name);
     }
     let Some(found) = &facts.found else { return Ok(Receipts::default()) };
-    match (course, &found.content) {
-        (ReleaseCourse::Deliver(mode), Content::Known(known)) => {
+    match (action, &found.content) {
+        (ReleaseAction::Deliver(mode), Content::Known(known)) => {
             deliver(context, facts, found, known, *mode).await
         }
-        (ReleaseCourse::ReportInvalid | ReleaseCourse::ReportUnavailable { .. }, _) => {
+        (ReleaseAction::ReportInvalid | ReleaseAction::ReportUnavailable { .. }, _) => {
             forward_request(context, facts, found).await?;
             Ok(Receipts { objects: found.recorded.clone(), ..Receipts::default() })
         }
@@ -135,9 +135,9 @@ fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: b
     let class = with_class.then_some(Step::ClusterClass);
     let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();
     let plan = found.planned.plan.only(&steps);
-    let (unit, change) = (Unit::Release(facts.name.to_string()), Change::Planned(Arc::new(plan)));
+    let (subject, change) = (Subject::Release(facts.name.to_string()), Change::Planned(Arc::new(plan)));
     let requester = (Queue::ClusterStackRelease, facts.key.clone());
-    commit(context, &Key::of(&*found.owner), unit, change, requester);
+    commit(context, &Key::of(&*found.owner), subject, change, requester);
 }
 
 /// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended.

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::on_release_status;
-use super::super::git_delivery::pending_commits::Unit;
+use super::super::git_delivery::pending_commits::Subject;
 use super::super::git_delivery::remove_from_git_for;
 use super::super::{annotations, events, finalizer, ownership};
 use super::{inventory, is_stack_there, users};
@@ -86,7 +86,7 @@ async fn is_used(
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.
 pub(super) fn cancel_commits(context: &Context, owner: Option<&Key>, name: &ReleaseName) {
     if let Some(owner) = owner {
-        context.git.pending_commits.cancel_of(owner, &Unit::Release(name.to_string()));
+        context.git.pending_commits.cancel_of(owner, &Subject::Release(name.to_string()));
     }
 }
 

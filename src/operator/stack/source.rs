@@ -7,7 +7,7 @@ use tracing::info;
 
 use super::super::context::Context;
 use super::super::deliver::{Desired, deliver};
-use super::super::git_delivery::pending_commits::{Change, CommitState, Unit};
+use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
@@ -159,7 +159,7 @@ pub(super) async fn act(
             SourceWrite::Commit => {
                 let requester = (Queue::ClusterStack, facts.key.clone());
                 let change = Change::Planned(source.plan.clone());
-                git_delivery::commit(context, &facts.key, Unit::Source, change, requester);
+                git_delivery::commit(context, &facts.key, Subject::Source, change, requester);
             }
             SourceWrite::Apply(_) => match apply(context, &facts.stack, source).await {
                 Ok(expected) => receipt.expected = expected,
@@ -234,8 +234,9 @@ pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result
     };
     let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
     let states = plan.objects().map(|object| {
-        let (unit, requester) = (Unit::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
-        git_delivery::commit(context, &key, unit, Change::Gone, requester)
+        let (subject, requester) =
+            (Subject::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
+        git_delivery::commit(context, &key, subject, Change::Gone, requester)
     });
     let states: Vec<CommitState> = states.collect();
     Ok(states.iter().all(|state| *state == CommitState::Committed))

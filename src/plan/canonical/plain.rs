@@ -7,7 +7,7 @@
 const WORDS: [&str; 12] = ["y", "n", "yes", "no", "true", "false", "on", "off", "null", "~", "=", "<<"];
 
 /// Length in bytes of the longest of [`WORDS`].
-const LONGEST_WORD: usize = 5;
+const MAX_WORD: usize = 5;
 
 /// Whether the text, written without quotes in block style, is one line and is read as exactly this text.
 pub(super) fn is_safe(text: &str) -> bool {
@@ -39,7 +39,7 @@ fn has_plain_characters(text: &str) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    text.len() <= LONGEST_WORD && WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+    text.len() <= MAX_WORD && WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// Whether some reader may read the text as a number. May be true for texts that look like a number and are not (`1e`).

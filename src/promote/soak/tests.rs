@@ -172,7 +172,7 @@ fn cluster_api_conditions_delay_the_soak() {
 }
 
 #[test]
-fn other_content_vouches_for_nothing() {
+fn other_content_does_not_complete_the_soak() {
     let mut world = World::good();
     world.releases[0] = release("sha256:1111", &ready("True", "19T08:00"));
     assert_eq!(

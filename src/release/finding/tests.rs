@@ -20,9 +20,9 @@ fn finding_shows_its_position() {
 
 #[test]
 fn long_line_is_truncated_and_missing_one_omitted() {
-    let long = "é".repeat(LONGEST_TEXT + 1);
+    let long = "é".repeat(MAX_TEXT + 1);
     let text = Finding::error(Reason::InvalidYaml, "a", "b").at(1, 1, &long).text.unwrap();
-    assert_eq!(text.chars().count(), LONGEST_TEXT + 1);
+    assert_eq!(text.chars().count(), MAX_TEXT + 1);
     let finding = Finding::error(Reason::InvalidYaml, &long.repeat(10), long.repeat(10));
     assert_eq!((finding.file.chars().count(), finding.message.chars().count()), (501, 1001));
     assert_eq!(Finding::error(Reason::InvalidYaml, "a", "b").at(9, 1, "x").text, None);

@@ -145,12 +145,12 @@ fn invalid_stage_hides_no_other_error() {
         "- name: ccm\n      action: apply",
         "- name: ccm\n      action: aply",
     );
-    let told = |stack: &Stack| -> Vec<_> {
+    let reported = |stack: &Stack| -> Vec<_> {
         stack.load().unwrap_err().iter().map(|finding| (finding.reason, finding.line)).collect()
     };
-    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::UnknownAction, Some(8))]);
+    assert_eq!(reported(&stack), [(Reason::InvalidChart, Some(1)), (Reason::UnknownAction, Some(8))]);
     let stack = stack.with(STAGES, "addonStages: [\n");
-    assert_eq!(told(&stack), [(Reason::InvalidChart, Some(1)), (Reason::InvalidYaml, Some(1))]);
+    assert_eq!(reported(&stack), [(Reason::InvalidChart, Some(1)), (Reason::InvalidYaml, Some(1))]);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn all_errors_are_reported_in_order() {
         .replacing(CNI, "name: CNI\n", "")
         .load()
         .unwrap_err();
-    let told: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.line)).collect();
+    let reported: Vec<_> = findings.iter().map(|finding| (finding.reason, finding.line)).collect();
     let expected = [
         (Reason::InvalidChart, Some(1)),
         (Reason::StageWithoutDirectory, Some(7)),
@@ -347,7 +347,7 @@ fn all_errors_are_reported_in_order() {
         (Reason::UnknownHook, Some(9)),
         (Reason::MetadataMismatch, Some(3)),
     ];
-    assert_eq!(told, expected, "{findings}");
+    assert_eq!(reported, expected, "{findings}");
     let lines = findings.to_string();
     assert_eq!(
         lines.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: ")).count(),

@@ -26,18 +26,18 @@ pub fn deleted_cluster_addon(
     generation: i64,
     now: Timestamp,
 ) -> ClusterAddonStatus {
-    let said = |status, hold: &Hold| Report::new(status, hold.reason.as_str(), &hold.message);
-    let goes = said(ConditionStatus::False, why);
+    let report = |status, hold: &Hold| Report::new(status, hold.reason.as_str(), &hold.message);
+    let deleting = report(ConditionStatus::False, why);
     let unknown = UNKNOWN.map(|kind| match waits_for.filter(|_| kind == ConditionType::Delivered) {
-        Some(hold) => (kind, said(status_of(hold.reason), hold)),
-        None => (kind, said(ConditionStatus::Unknown, why)),
+        Some(hold) => (kind, report(status_of(hold.reason), hold)),
+        None => (kind, report(ConditionStatus::Unknown, why)),
     });
     let gate = Report::new(
         ConditionStatus::Unknown,
         Reason::NotImplemented.as_str(),
         Reason::NotImplemented.meaning(),
     );
-    let reports = [(ConditionType::Ready, goes.clone()), (ConditionType::ClusterAvailable, goes)];
+    let reports = [(ConditionType::Ready, deleting.clone()), (ConditionType::ClusterAvailable, deleting)];
     let reports = reports.into_iter().chain(unknown).chain([(ConditionType::UpgradeGate, gate)]);
     let conditions = reports.map(|(kind, report)| report.condition(kind, generation, &old.conditions, now));
     let addons = old.addons.iter().cloned().map(|mut addon| {

@@ -79,7 +79,7 @@ fn roll_up(facts: StackFacts) -> ClusterStackStatus {
     cluster_stack(facts, &ClusterStackStatus::default(), now())
 }
 
-fn said(status: &ClusterStackStatus, kind: &str) -> String {
+fn reported(status: &ClusterStackStatus, kind: &str) -> String {
     status.conditions.iter().find(|condition| condition.type_ == kind).map_or_else(
         || "none".to_owned(),
         |condition| format!("{} {}: {}", condition.status, condition.reason, condition.message),
@@ -91,7 +91,7 @@ fn autosubscribe_of_custom_is_noted() {
     let note = Some("autoSubscribe has no effect, because …");
     let found = StackFacts { note, ..facts([]) };
     assert_eq!(
-        said(&roll_up(found), "ReleasesSynced"),
+        reported(&roll_up(found), "ReleasesSynced"),
         "True Synced: 0 releases; autoSubscribe has no effect, because …"
     );
 }
@@ -105,13 +105,16 @@ fn stack_with_ready_releases_and_clusters_is_ready() {
     let (v1, v2) = (release("v1", true), release("v2", true));
     let releases = [("v1", state(Role::Used, 1, Some(&v1))), ("v2", state(Role::Offered, 0, Some(&v2)))];
     let status = roll_up(facts(releases));
-    assert_eq!(said(&status, "Ready"), "True Usable: 2 releases");
-    assert_eq!(said(&status, "ReleasesSynced"), "True Synced: 2 releases");
-    assert_eq!(said(&status, "ClusterClassesReady"), "True Applied: 2 of 2 cluster classes");
-    assert_eq!(said(&status, "ClustersReady"), "True Applied: 1 of 1 Cluster is ready");
-    assert_eq!(said(&status, "AddonsReady"), "none");
+    assert_eq!(reported(&status, "Ready"), "True Usable: 2 releases");
+    assert_eq!(reported(&status, "ReleasesSynced"), "True Synced: 2 releases");
+    assert_eq!(reported(&status, "ClusterClassesReady"), "True Applied: 2 of 2 cluster classes");
+    assert_eq!(reported(&status, "ClustersReady"), "True Applied: 1 of 1 Cluster is ready");
+    assert_eq!(reported(&status, "AddonsReady"), "none");
     assert_eq!(status.clusters.map(|clusters| (clusters.total, clusters.ready)), Some((1, 1)));
-    assert_eq!((said(&status, "Reconciling"), said(&status, "Stalled")), ("none".into(), "none".into()));
+    assert_eq!(
+        (reported(&status, "Reconciling"), reported(&status, "Stalled")),
+        ("none".into(), "none".into())
+    );
     assert_eq!(status.latest_release.as_deref(), Some("docker-demo-1-34-v2"));
     assert_eq!(status.usable_versions.as_deref(), Some("v2"), "v1 is not offered");
     assert_eq!(status.releases, Some(ReleaseCounts { available: 2, used: 1, unused: 1 }));
@@ -129,10 +132,10 @@ fn release_problem_is_reported_with_its_name() {
     facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
     let status = roll_up(facts);
     assert_eq!(
-        said(&status, "ReleasesSynced"),
+        reported(&status, "ReleasesSynced"),
         "False ReleaseNotFound: docker-demo-1-34-v9: it is not there"
     );
-    assert!(said(&status, "Reconciling").starts_with("True ReleaseNotFound"));
+    assert!(reported(&status, "Reconciling").starts_with("True ReleaseNotFound"));
     let broken = &status.summary[1];
     assert_eq!((broken.ready, broken.phase.as_str()), (false, "ReleaseNotFound"));
 }
@@ -148,7 +151,7 @@ fn stack_is_never_better_than_its_worst_release() {
     let good = release("v2", true);
     let of = |role| {
         let releases = [("v1", state(role, 0, Some(&failing))), ("v2", state(Role::Offered, 1, Some(&good)))];
-        said(&roll_up(facts(releases)), "Ready")
+        reported(&roll_up(facts(releases)), "Ready")
     };
     let failed = "False PinUnreachable: Releases: 1 of 2 releases: 1 PinUnreachable (docker-demo-1-34-v1)";
     assert_eq!([of(Role::Offered), of(Role::Used)], [failed, failed]);
@@ -157,7 +160,7 @@ fn stack_is_never_better_than_its_worst_release() {
     let problems = [(name("v1"), problem(true, Reason::ReleaseMutated, "changed"))].into();
     let status = roll_up(StackFacts { problems, ..facts(releases) });
     assert_eq!(
-        said(&status, "Ready"),
+        reported(&status, "Ready"),
         "False ReleaseMutated: ReleasesSynced: docker-demo-1-34-v1: changed",
         "once"
     );
@@ -169,10 +172,10 @@ fn suspended_source_counts_and_suspended_publishing_does_not() {
     let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
     let mut of_source = facts([]);
     of_source.source_ready = suspended();
-    assert_eq!(said(&roll_up(of_source), "Ready"), "Unknown Suspended: SourceReady: is suspended");
+    assert_eq!(reported(&roll_up(of_source), "Ready"), "Unknown Suspended: SourceReady: is suspended");
     let status = roll_up(StackFacts { published: Some(suspended()), ..facts([]) });
-    assert_eq!(said(&status, "ReleasesPublished"), "Unknown Suspended: is suspended");
-    assert_eq!(said(&status, "Ready"), "True Usable: 0 releases");
+    assert_eq!(reported(&status, "ReleasesPublished"), "Unknown Suspended: is suspended");
+    assert_eq!(reported(&status, "Ready"), "True Usable: 0 releases");
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn missing_release_stalls_after_an_interval() {
         facts
     };
     let kinds = |status: &ClusterStackStatus| {
-        ["Reconciling", "Stalled"].map(|kind| said(status, kind).starts_with("True"))
+        ["Reconciling", "Stalled"].map(|kind| reported(status, kind).starts_with("True"))
     };
     let after = |minutes| now() + SignedDuration::from_mins(minutes);
     let first = roll_up(missing(Reason::ReleaseNotFound));
@@ -207,7 +210,7 @@ fn missing_source_is_reconciling() {
     for (reason, stalled) in [("SourceNotFound", false), ("NoSource", true), ("AccessDenied", true)] {
         let mut facts = facts([]);
         facts.source_ready = Report::new(ConditionStatus::False, reason, "m");
-        assert_eq!(said(&roll_up(facts), "Stalled") != "none", stalled, "{reason}");
+        assert_eq!(reported(&roll_up(facts), "Stalled") != "none", stalled, "{reason}");
     }
 }
 
@@ -216,8 +219,8 @@ fn note_is_not_an_issue() {
     let v1 = release("v1", true);
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
     facts.problems.insert(name("v1"), problem(false, Reason::ReleaseClaimed, "b wants it, too"));
-    let said = said(&roll_up(facts), "ReleasesSynced");
-    assert_eq!(said, "True Synced: 1 release; docker-demo-1-34-v1: b wants it, too");
+    let reported = reported(&roll_up(facts), "ReleasesSynced");
+    assert_eq!(reported, "True Synced: 1 release; docker-demo-1-34-v1: b wants it, too");
 }
 
 #[test]
@@ -225,12 +228,12 @@ fn unknown_state_is_reconciling() {
     let v1 = release("v1", false);
     let status = roll_up(facts([("v1", state(Role::Offered, 0, Some(&v1)))]));
     assert_eq!(
-        said(&status, "ClusterClassesReady"),
+        reported(&status, "ClusterClassesReady"),
         "Unknown Told: 0 of 1 cluster classes: 1 Told (docker-demo-1-34-v1)"
     );
-    assert!(said(&status, "Reconciling").starts_with("True "));
+    assert!(reported(&status, "Reconciling").starts_with("True "));
     let unread = StackFacts { available: None, ..facts([("v1", state(Role::Offered, 0, None))]) };
-    assert!(said(&roll_up(unread), "ReleasesSynced").starts_with("Unknown NotYetReported"));
+    assert!(reported(&roll_up(unread), "ReleasesSynced").starts_with("Unknown NotYetReported"));
 }
 
 #[test]
@@ -251,16 +254,16 @@ fn refused_write_of_a_release_is_tried_again() {
     let mut facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
     facts.problems.insert(name("v1"), problem(true, Reason::DeliveryFailed, "no"));
     let status = roll_up(facts);
-    assert_eq!(said(&status, "Ready"), "Unknown DeliveryFailed: ReleasesSynced: docker-demo-1-34-v1: no");
-    assert!(said(&status, "Reconciling").starts_with("True DeliveryFailed"));
-    assert_eq!(said(&status, "Stalled"), "none");
+    assert_eq!(reported(&status, "Ready"), "Unknown DeliveryFailed: ReleasesSynced: docker-demo-1-34-v1: no");
+    assert!(reported(&status, "Reconciling").starts_with("True DeliveryFailed"));
+    assert_eq!(reported(&status, "Stalled"), "none");
 }
 
 #[test]
 fn kept_deleted_stack_gives_its_reason() {
     let hold = Hold { reason: Reason::InUse, message: "1 Cluster uses it".to_owned() };
     let status = roll_up(StackFacts { deletion_hold: Some(hold), ..facts([]) });
-    assert_eq!(said(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
+    assert_eq!(reported(&status, "Ready"), "False InUse: Deletion: 1 Cluster uses it");
 }
 
 #[test]
@@ -271,14 +274,14 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     facts.clusters = vec![cluster("1", broken)];
     facts.problems.insert(name("v99"), problem(false, Reason::ReleaseNotFound, "it is not there"));
     let status = roll_up(facts);
-    assert_eq!(said(&status, "Ready"), "True Usable: 1 release");
+    assert_eq!(reported(&status, "Ready"), "True Usable: 1 release");
     assert_eq!(
-        said(&status, "ClustersReady"),
+        reported(&status, "ClustersReady"),
         "False KubernetesVersionMismatch: 1 of 1 Cluster is not ready: 1 KubernetesVersionMismatch (a/1)"
     );
-    assert_eq!(said(&status, "Stalled"), "none");
+    assert_eq!(reported(&status, "Stalled"), "none");
     assert_eq!(
-        said(&status, "ReleasesSynced"),
+        reported(&status, "ReleasesSynced"),
         "True Synced: 1 release; docker-demo-1-34-v99: it is not there"
     );
 }
@@ -295,8 +298,8 @@ fn git_delivery_counts_only_own_problems() {
     ] {
         let delivered = Some((Report::new(status, reason, "m"), None));
         let status = roll_up(StackFacts { delivered, ..facts([("v1", state(Role::Offered, 0, Some(&v1)))]) });
-        assert!(said(&status, "Ready").starts_with(expected), "{reason}: {}", said(&status, "Ready"));
-        assert!(said(&status, "Delivered").contains(reason), "{reason}");
+        assert!(reported(&status, "Ready").starts_with(expected), "{reason}: {}", reported(&status, "Ready"));
+        assert!(reported(&status, "Delivered").contains(reason), "{reason}");
     }
 }
 

@@ -39,12 +39,12 @@ impl ObjectFacts {
             _ if is_settled => now,
             _ => expected_since(before, digest, now),
         });
-        let said = self.verdict.as_ref().map(|verdict| verdict.report().reason);
+        let reported = self.verdict.as_ref().map(|verdict| verdict.report().reason);
         GeneratedObject {
             kind: self.id.kind,
             namespace: self.id.namespace,
             name: self.id.name,
-            reason: said.filter(|reason| Some(reason) != verdict.as_ref()),
+            reason: reported.filter(|reason| Some(reason) != verdict.as_ref()),
             verdict,
             spec_digest,
             since: since.map(Time),

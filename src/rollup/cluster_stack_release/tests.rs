@@ -66,7 +66,7 @@ fn good(release: &Release) -> ReleaseFacts<'_> {
     }
 }
 
-fn said(status: &ClusterStackReleaseStatus, kind: &str) -> String {
+fn reported(status: &ClusterStackReleaseStatus, kind: &str) -> String {
     status.conditions.iter().find(|condition| condition.type_ == kind).map_or_else(
         || "none".to_owned(),
         |condition| format!("{} {}: {}", condition.status, condition.reason, condition.message),
@@ -82,10 +82,13 @@ fn release_with_all_parts_is_usable() {
     let release = release(false);
     let status = roll_up(good(&release));
     assert!(status.ready);
-    assert_eq!(said(&status, "Ready"), "True Usable: Clusters can use it.");
-    assert_eq!(said(&status, "NodeImagesReady"), "True NotNeeded: the release has no node images");
-    assert_eq!(said(&status, "InUse"), "False NotUsed: No Cluster uses the release.");
-    assert_eq!((said(&status, "Reconciling"), said(&status, "Stalled")), ("none".into(), "none".into()));
+    assert_eq!(reported(&status, "Ready"), "True Usable: Clusters can use it.");
+    assert_eq!(reported(&status, "NodeImagesReady"), "True NotNeeded: the release has no node images");
+    assert_eq!(reported(&status, "InUse"), "False NotUsed: No Cluster uses the release.");
+    assert_eq!(
+        (reported(&status, "Reconciling"), reported(&status, "Stalled")),
+        ("none".into(), "none".into())
+    );
     assert_eq!(status.kubernetes_version.as_deref(), Some("v1.34.2"));
     let addon = serde_json::to_value(&status.addons[0]).unwrap();
     assert_eq!(
@@ -153,7 +156,7 @@ fn missing_parts_are_named() {
     ] {
         let status = roll_up(facts);
         assert!(!status.ready, "{kind}");
-        assert!(said(&status, kind).starts_with(expected), "{kind}: {}", said(&status, kind));
+        assert!(reported(&status, kind).starts_with(expected), "{kind}: {}", reported(&status, kind));
     }
 }
 
@@ -164,12 +167,12 @@ fn broken_release_reports_line_and_unread_one_keeps_status() {
     let report = |status| Report::new(status, "UnknownAction", "clusteraddon.yaml:3: no");
     let broken = ContentFacts::Unusable(report(ConditionStatus::False));
     let status = roll_up(ReleaseFacts { content: broken, objects: Vec::new(), ..good(&release) });
-    assert_eq!(said(&status, "ReleaseValid"), "False UnknownAction: clusteraddon.yaml:3: no");
-    assert!(said(&status, "Stalled").starts_with("True UnknownAction"));
-    assert_eq!(said(&status, "Ready"), "False UnknownAction: ReleaseValid: clusteraddon.yaml:3: no");
+    assert_eq!(reported(&status, "ReleaseValid"), "False UnknownAction: clusteraddon.yaml:3: no");
+    assert!(reported(&status, "Stalled").starts_with("True UnknownAction"));
+    assert_eq!(reported(&status, "Ready"), "False UnknownAction: ReleaseValid: clusteraddon.yaml:3: no");
     let unread = ContentFacts::Unread(report(ConditionStatus::Unknown));
     let status = cluster_stack_release(ReleaseFacts { content: unread, ..good(&release) }, &first, later());
-    assert_eq!(said(&status, "ReleaseValid"), said(&first, "ReleaseValid"));
+    assert_eq!(reported(&status, "ReleaseValid"), reported(&first, "ReleaseValid"));
     assert_eq!((status.digest, status.addons), (first.digest, first.addons));
 }
 
@@ -178,11 +181,18 @@ fn mutated_release_is_reported_only_while_read() {
     let release = release(false);
     let mutated = ContentFacts::Known { release: &release, mutated: Some("other".to_owned()) };
     let first = roll_up(ReleaseFacts { content: mutated, ..good(&release) });
-    assert_eq!((first.ready, said(&first, "ReleaseValid")), (true, "True ReleaseMutated: other".to_owned()));
+    assert_eq!(
+        (first.ready, reported(&first, "ReleaseValid")),
+        (true, "True ReleaseMutated: other".to_owned())
+    );
     let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
     let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
     let status = cluster_stack_release(facts, &first, later());
-    assert!(said(&status, "ReleaseValid").starts_with("True Valid: "), "{}", said(&status, "ReleaseValid"));
+    assert!(
+        reported(&status, "ReleaseValid").starts_with("True Valid: "),
+        "{}",
+        reported(&status, "ReleaseValid")
+    );
 }
 
 #[test]
@@ -191,7 +201,11 @@ fn release_that_flux_has_not_fetched_is_unknown() {
     let content = ContentFacts::Unread(unread);
     let status = roll_up(ReleaseFacts { content, objects: Vec::new(), ..good(&release(false)) });
     for kind in ["Ready", "ReleaseValid", "NodeImagesReady", "ClusterClassReady"] {
-        assert!(said(&status, kind).starts_with("Unknown NotYetReported"), "{kind}: {}", said(&status, kind));
+        assert!(
+            reported(&status, kind).starts_with("Unknown NotYetReported"),
+            "{kind}: {}",
+            reported(&status, kind)
+        );
     }
 }
 
@@ -205,7 +219,7 @@ fn missing_commit_is_reported_as_pin_unreachable() {
     };
     let objects = vec![object("GitRepository", Step::Sources, Some(failed))];
     let status = roll_up(ReleaseFacts { objects, ..good(&release) });
-    assert!(said(&status, "Ready").starts_with("False PinUnreachable"), "{}", said(&status, "Ready"));
+    assert!(reported(&status, "Ready").starts_with("False PinUnreachable"), "{}", reported(&status, "Ready"));
 }
 
 #[test]
@@ -222,7 +236,7 @@ fn in_use_follows_users_and_deletion() {
         let first = (0..clusters).map(|number| format!("a/{number}")).collect();
         let usage = Usage { clusters, first, retiring, deleted };
         let status = roll_up(ReleaseFacts { usage, deletion_hold, ..good(&release) });
-        assert!(said(&status, "InUse").starts_with(expected), "{}", said(&status, "InUse"));
+        assert!(reported(&status, "InUse").starts_with(expected), "{}", reported(&status, "InUse"));
     }
 }
 
@@ -245,7 +259,7 @@ fn unread_invalid_release_is_unknown() {
     let unread = Report::new(ConditionStatus::Unknown, "ArtifactUnavailable", "no answer");
     let facts = ReleaseFacts { content: ContentFacts::Unread(unread), ..good(&release) };
     let status = cluster_stack_release(facts, &first, later());
-    assert_eq!(said(&status, "ReleaseValid"), "Unknown ArtifactUnavailable: no answer");
+    assert_eq!(reported(&status, "ReleaseValid"), "Unknown ArtifactUnavailable: no answer");
 }
 
 fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {

@@ -1,4 +1,4 @@
-//! The standing of a Cluster, and the report about all of them.
+//! The readiness of a Cluster, and the report about all of them.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn reported(clusters: &[ClusterState]) -> String {
 }
 
 #[test]
-fn first_matching_standing_counts() {
+fn first_matching_readiness_counts() {
     let all = ClusterState {
         deleting: true,
         paused: true,
@@ -54,18 +54,18 @@ fn first_matching_standing_counts() {
     let young = ClusterState { without_release: None, ..missing.clone() };
     let silent = ClusterState { initialized: true, ..young.clone() };
     for (state, expected) in [
-        (all, ClusterStanding::Deleting),
-        (paused, ClusterStanding::Paused),
-        (suspended, ClusterStanding::Suspended),
-        (missing, ClusterStanding::ReleaseNotFound),
-        (unread, ClusterStanding::ReleaseUnknown),
-        (young, ClusterStanding::NotInitialized),
-        (silent, ClusterStanding::NotReported),
-        (ClusterState { ready: Some(failed("Failed")), ..state("a") }, ClusterStanding::NotReady),
-        (ClusterState { ready: Some(unknown("Pending")), ..state("a") }, ClusterStanding::Unknown),
-        (state("a"), ClusterStanding::Ready),
+        (all, ClusterReadiness::Deleting),
+        (paused, ClusterReadiness::Paused),
+        (suspended, ClusterReadiness::Suspended),
+        (missing, ClusterReadiness::ReleaseNotFound),
+        (unread, ClusterReadiness::ReleaseUnknown),
+        (young, ClusterReadiness::NotInitialized),
+        (silent, ClusterReadiness::NotReported),
+        (ClusterState { ready: Some(failed("Failed")), ..state("a") }, ClusterReadiness::NotReady),
+        (ClusterState { ready: Some(unknown("Pending")), ..state("a") }, ClusterReadiness::Unknown),
+        (state("a"), ClusterReadiness::Ready),
     ] {
-        assert_eq!(ClusterStanding::of(&state), expected);
+        assert_eq!(ClusterReadiness::of(&state), expected);
         let (_, counts) = clusters_ready(&[state]);
         let counts = serde_json::to_value(counts).unwrap();
         assert_eq!((&counts["total"], &counts[expected.field()]), (&1.into(), &1.into()), "{expected:?}");
@@ -157,7 +157,7 @@ proptest! {
             ClusterState { deleting, paused, suspended, initialized, without_release, ready, ..state(name) }
         }).collect();
         let (report, counts) = clusters_ready(&states);
-        let worst = states.iter().filter_map(|state| ClusterStanding::of(state).counts_as()).min();
+        let worst = states.iter().filter_map(|state| ClusterReadiness::of(state).counts_as()).min();
         prop_assert_eq!(report.status, worst.unwrap_or(ConditionStatus::True));
         let counts = serde_json::to_value(counts).unwrap();
         let sum: u64 = counts.as_object().unwrap().iter()

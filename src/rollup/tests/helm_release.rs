@@ -25,7 +25,7 @@ const STALLED: &str = "Stalled=True RetriesExceeded: Failed to upgrade after 3 a
 const NOT_READY: &str = "Ready=False InstallFailed: no luck";
 const NOT_RELEASED: &str = "Released=False InstallFailed: no luck";
 /// Flux's conditions for a moment at the beginning of every interval.
-const LOOK: &str = "Reconciling=True Progressing: Fulfilling prerequisites";
+const FULFILLING: &str = "Reconciling=True Progressing: Fulfilling prerequisites";
 const RETRY: &str = "Reconciling=True ProgressingWithRetry: retrying after 1m0s";
 
 #[test]
@@ -34,7 +34,7 @@ fn while_all_is_well() {
     let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
         ("no status", json!({}), &[], Verdict::Pending),
         ("the CRD's default", json!({"observedGeneration": -1}), &[], Verdict::Pending),
-        ("the first look", json!({"observedGeneration": -1}), &[LOOK], Verdict::Pending),
+        ("the first look", json!({"observedGeneration": -1}), &[FULFILLING], Verdict::Pending),
         (
             "installing",
             installing,
@@ -45,7 +45,7 @@ fn while_all_is_well() {
             progressing("Running 'install' action"),
         ),
         ("applied", done(), &[READY], Verdict::Applied),
-        ("the look at every interval", done(), &[READY, LOOK], Verdict::Applied),
+        ("the look at every interval", done(), &[READY, FULFILLING], Verdict::Applied),
         ("drift of before", done(), &[READY, "Drifted=True DriftDetected: changed"], Verdict::Applied),
         ("no drift", done(), &[READY, "Drifted=False NoDriftDetected"], Verdict::Applied),
         (
@@ -77,8 +77,8 @@ fn while_all_is_well() {
         ),
         ("no condition", done(), &[], progressing("")),
     ];
-    for (case, status, said, verdict) in rows {
-        assert_eq!(judge_helm_release(&object(status, said), &soon()), verdict, "{case}");
+    for (case, status, reported, verdict) in rows {
+        assert_eq!(judge_helm_release(&object(status, reported), &soon()), verdict, "{case}");
     }
 }
 
@@ -96,7 +96,7 @@ fn failed_release_gives_its_verdict() {
         (
             "a retry begins",
             done(),
-            &[NOT_READY, NOT_RELEASED, LOOK],
+            &[NOT_READY, NOT_RELEASED, FULFILLING],
             failed(Transient, "InstallFailed", "no luck"),
         ),
         ("a retry runs", done(), &running, progressing("no luck")),
@@ -121,7 +121,7 @@ fn failed_release_gives_its_verdict() {
         (
             "an older failure is not why",
             done(),
-            &["Ready=Unknown Progressing", "Released=False InstallFailed@1: old", LOOK],
+            &["Ready=Unknown Progressing", "Released=False InstallFailed@1: old", FULFILLING],
             progressing("Fulfilling prerequisites"),
         ),
         (
@@ -161,8 +161,8 @@ fn failed_release_gives_its_verdict() {
             Verdict::Pending,
         ),
     ];
-    for (case, status, said, verdict) in rows {
-        assert_eq!(judge_helm_release(&object(status, said), &soon()), verdict, "{case}");
+    for (case, status, reported, verdict) in rows {
+        assert_eq!(judge_helm_release(&object(status, reported), &soon()), verdict, "{case}");
     }
 }
 
@@ -177,19 +177,21 @@ fn waiting_release_gives_its_verdict() {
         "HealthCheckCanceled",
     ] {
         for generation in [1, 2] {
-            let said = format!("Ready=False {reason}@{generation}: why");
-            let upgrade = judge_helm_release(&object(done(), &[&said, LOOK]), &soon());
+            let reported = format!("Ready=False {reason}@{generation}: why");
+            let upgrade = judge_helm_release(&object(done(), &[&reported, FULFILLING]), &soon());
             assert_eq!(upgrade, waiting(reason, "why", Some(CHART)));
-            let install =
-                judge_helm_release(&object(json!({"observedGeneration": -1}), &[&said, LOOK]), &soon());
+            let install = judge_helm_release(
+                &object(json!({"observedGeneration": -1}), &[&reported, FULFILLING]),
+                &soon(),
+            );
             assert_eq!(install, waiting(reason, "why", None));
         }
     }
     // Any other reason counts as a wait only before Helm was called.
-    let said = ["Ready=False ValuesError: no Secret"];
-    let early = judge_helm_release(&object(but("lastAttemptedGeneration", json!(1)), &said), &soon());
+    let reported = ["Ready=False ValuesError: no Secret"];
+    let early = judge_helm_release(&object(but("lastAttemptedGeneration", json!(1)), &reported), &soon());
     assert_eq!(early, waiting("ValuesError", "no Secret", Some(CHART)));
-    let late = judge_helm_release(&object(done(), &said), &soon());
+    let late = judge_helm_release(&object(done(), &reported), &soon());
     assert_eq!(late, failed(Transient, "ValuesError", "no Secret"));
 }
 
@@ -332,13 +334,13 @@ fn abandoned_installation_is_retried() {
 fn repeated_failure_keeps_one_reason_in_all_faces() {
     let faces = [
         ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck", RETRY],
-        ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck", LOOK],
-        ["Ready=Unknown Progressing: Running", "Released=False InstallFailed: no luck", LOOK],
+        ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck", FULFILLING],
+        ["Ready=Unknown Progressing: Running", "Released=False InstallFailed: no luck", FULFILLING],
     ];
     let judged = |failures: i64| {
-        faces.map(|said| {
+        faces.map(|reported| {
             let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": failures});
-            let verdict = judge_helm_release(&object(status, &said), &soon());
+            let verdict = judge_helm_release(&object(status, &reported), &soon());
             let report = verdict.report();
             (verdict.phase(), report.reason, report.message)
         })
@@ -361,8 +363,8 @@ fn reset_counter_does_not_hide_repeated_failures() {
         ]);
         let status =
             json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": 1, "history": history});
-        let said = [NOT_READY, NOT_RELEASED, "Stalled=True MissingRollbackTarget: no target"];
-        judge_helm_release(&object(status, &said), &soon()).phase()
+        let reported = [NOT_READY, NOT_RELEASED, "Stalled=True MissingRollbackTarget: no target"];
+        judge_helm_release(&object(status, &reported), &soon()).phase()
     };
     assert_eq!(phase(4, "failed"), Reason::Retrying);
     assert_eq!(phase(5, "failed"), Reason::RepeatedlyFailing);
@@ -371,19 +373,19 @@ fn reset_counter_does_not_hide_repeated_failures() {
 
 #[test]
 fn permanent_cause_is_the_reason_at_once() {
-    let said = |message: &str| {
+    let reported = |message: &str| {
         let [ready, released] =
             ["Ready", "Released"].map(|kind| format!("{kind}=False InstallFailed: {message}"));
         let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "failures": 1});
         judge_helm_release(&object(status, &[&ready, &released, RETRY]), &soon()).report().reason
     };
     assert_eq!(
-        said("no matches for kind \"A\" in version \"b/v1\" ensure CRDs are installed first"),
+        reported("no matches for kind \"A\" in version \"b/v1\" ensure CRDs are installed first"),
         "KindNotInstalled"
     );
-    assert_eq!(said("line 9: mapping key \"name\" already defined at line 8"), "ManifestInvalid");
-    assert_eq!(said("execution error at (a/templates/b.yaml:1:3): set it"), "RefusedByChart");
-    assert_eq!(said("context deadline exceeded"), "Retrying");
+    assert_eq!(reported("line 9: mapping key \"name\" already defined at line 8"), "ManifestInvalid");
+    assert_eq!(reported("execution error at (a/templates/b.yaml:1:3): set it"), "RefusedByChart");
+    assert_eq!(reported("context deadline exceeded"), "Retrying");
 }
 
 #[test]

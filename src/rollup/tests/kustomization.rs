@@ -106,8 +106,8 @@ fn rows() {
             failed(Terminal, "AccessDenied", "no"),
         ),
     ];
-    for (case, status, said, verdict) in rows {
-        assert_eq!(judge_kustomization(&object(status, said), &soon()), verdict, "{case}");
+    for (case, status, reported, verdict) in rows {
+        assert_eq!(judge_kustomization(&object(status, reported), &soon()), verdict, "{case}");
     }
 }
 
@@ -127,13 +127,16 @@ fn metadata_and_spec_precede_the_status() {
 /// `HelmRelease`s report the same about the same Secret.
 #[test]
 fn missing_kubeconfig_is_waited_for() {
-    let said = "Ready=False ReconciliationFailed: unable to read KubeConfig secret 'demo/a-kubeconfig' error: \
+    let reported = "Ready=False ReconciliationFailed: unable to read KubeConfig secret 'demo/a-kubeconfig' error: \
                 secrets \"a-kubeconfig\" not found";
     let message = "Secret demo/a-kubeconfig with the kubeconfig of the cluster is missing";
     let expected = waiting("KubeConfigNotFound", message, None);
-    assert_eq!(judge_kustomization(&object(json!({"observedGeneration": 2}), &[said]), &soon()), expected);
+    assert_eq!(
+        judge_kustomization(&object(json!({"observedGeneration": 2}), &[reported]), &soon()),
+        expected
+    );
     let status = json!({"observedGeneration": 2, "lastAttemptedRevision": format!("main@sha1:{COMMIT}")});
-    assert_eq!(judge_kustomization(&object(status, &[said]), &soon()), expected);
+    assert_eq!(judge_kustomization(&object(status, &[reported]), &soon()), expected);
     let helm = "Ready=False RESTClientError: could not get KubeConfig secret 'demo/a-kubeconfig': secrets \
                 \"a-kubeconfig\" not found";
     assert_eq!(judge_helm_release(&object(json!({}), &[helm]), &soon()), expected);

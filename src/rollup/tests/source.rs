@@ -48,8 +48,8 @@ fn git_repository_rows() {
             failed(Terminal, "URLInvalid", "x"),
         ),
     ];
-    for (case, status, said, verdict) in rows {
-        let object = object(status, said);
+    for (case, status, reported, verdict) in rows {
+        let object = object(status, reported);
         let expected = expected(&object, COMMIT);
         let source = read(FluxKind::GitRepository, &object);
         assert_eq!(judge(&source, &expected, &soon()), verdict, "{case}");

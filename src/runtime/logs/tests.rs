@@ -58,14 +58,14 @@ fn log_line_has_the_fields_of_its_spans() {
 
 #[test]
 fn log_level_selects_messages_of_stackflux_and_libraries() {
-    let said = |level| {
+    let logged = |level| {
         let lines = written(level, LogEncoding::Json);
         ["compared", "held", "refused", "unreachable"].map(|word| lines.contains(word))
     };
-    assert_eq!(said(LogLevel::Trace), [true, true, true, true]);
-    assert_eq!(said(LogLevel::Debug), [true, true, true, true]);
-    assert_eq!(said(LogLevel::Info), [false, true, true, false]);
-    assert_eq!(said(LogLevel::Error), [false, false, true, false]);
+    assert_eq!(logged(LogLevel::Trace), [true, true, true, true]);
+    assert_eq!(logged(LogLevel::Debug), [true, true, true, true]);
+    assert_eq!(logged(LogLevel::Info), [false, true, true, false]);
+    assert_eq!(logged(LogLevel::Error), [false, false, true, false]);
 }
 
 #[test]

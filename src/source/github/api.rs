@@ -20,7 +20,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of pages of 100 entries: GitHub itself ends lists of releases at 10,000.
 const MAX_PAGES: usize = 100;
 /// GitHub's default page size: a shorter list is complete.
-const FEW_ASSETS: usize = 30;
+const DEFAULT_PAGE_SIZE: usize = 30;
 /// The version of the API that this module uses.
 const VERSION: (&str, &str) = ("x-github-api-version", "2022-11-28");
 
@@ -51,7 +51,7 @@ pub(super) struct Release {
 impl Release {
     /// Returns its assets, if they are so few that GitHub lists all of them with the release.
     pub(super) fn all_assets(&self) -> Option<Vec<Asset>> {
-        self.assets.clone().filter(|assets| assets.len() < FEW_ASSETS)
+        self.assets.clone().filter(|assets| assets.len() < DEFAULT_PAGE_SIZE)
     }
 }
 

@@ -27,27 +27,27 @@ fn release_is_delivered_once_its_content_is_known() {
     let uninstalled = Teardown::Uninstall(Inventory::default());
     let (ours, suspended, by_git) =
         (stack("demo", "2026-11-20T10:00:00Z", &["v1"], false), suspended(), by_git());
-    let unavailable = |retry| ReleaseCourse::ReportUnavailable { retry };
+    let unavailable = |retry| ReleaseAction::ReportUnavailable { retry };
     for (teardown, owner, is_pinned, content, expected) in [
-        (&kept, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
-        (&kept, Some(&by_git), true, Known, ReleaseCourse::Deliver(DeliveryMode::Git)),
-        (&kept, Some(&suspended), true, Known, ReleaseCourse::Deliver(DeliveryMode::Suspended)),
+        (&kept, Some(&ours), true, Known, ReleaseAction::Deliver(DeliveryMode::Api)),
+        (&kept, Some(&by_git), true, Known, ReleaseAction::Deliver(DeliveryMode::Git)),
+        (&kept, Some(&suspended), true, Known, ReleaseAction::Deliver(DeliveryMode::Suspended)),
         // A deleted release that is kept for its Clusters is delivered.
-        (&in_use, Some(&ours), true, Known, ReleaseCourse::Deliver(DeliveryMode::Api)),
-        (&kept, Some(&ours), true, Invalid, ReleaseCourse::ReportInvalid),
-        (&kept, Some(&ours), false, Invalid, ReleaseCourse::ReportInvalid),
+        (&in_use, Some(&ours), true, Known, ReleaseAction::Deliver(DeliveryMode::Api)),
+        (&kept, Some(&ours), true, Invalid, ReleaseAction::ReportInvalid),
+        (&kept, Some(&ours), false, Invalid, ReleaseAction::ReportInvalid),
         (&kept, Some(&ours), true, Unavailable, unavailable(true)),
         // Flux fetches a pinned release, and the ClusterStack pins the others.
         (&kept, Some(&ours), true, NotRead, unavailable(false)),
-        (&kept, Some(&ours), false, NotRead, ReleaseCourse::Await),
+        (&kept, Some(&ours), false, NotRead, ReleaseAction::Await),
         // Without a ClusterStack of this operator, only the hold is reported.
-        (&kept, None, true, Known, ReleaseCourse::Forget(None)),
-        (&in_use, None, true, NotRead, ReleaseCourse::Forget(Some(hold.clone()))),
-        (&uninstalled, Some(&ours), true, Known, ReleaseCourse::TearDown(uninstalled.clone())),
-        (&uninstalled, None, true, NotRead, ReleaseCourse::TearDown(uninstalled.clone())),
+        (&kept, None, true, Known, ReleaseAction::Forget(None)),
+        (&in_use, None, true, NotRead, ReleaseAction::Forget(Some(hold.clone()))),
+        (&uninstalled, Some(&ours), true, Known, ReleaseAction::TearDown(uninstalled.clone())),
+        (&uninstalled, None, true, NotRead, ReleaseAction::TearDown(uninstalled.clone())),
     ] {
-        let facts = CourseFacts { teardown, owner, is_pinned, content };
-        assert_eq!(decide_course(&facts), expected, "{facts:?}");
+        let facts = ReleaseActionFacts { teardown, owner, is_pinned, content };
+        assert_eq!(decide_release_action(&facts), expected, "{facts:?}");
     }
 }
 

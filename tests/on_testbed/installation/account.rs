@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stackflux_testbed::{Object, Testbed};
 
-use super::{NAMESPACE, PATIENCE, installed};
+use super::{NAMESPACE, TIMEOUT, installed};
 use crate::support::scratch;
 
 const OPERATOR: &str = "system:serviceaccount:flux-system:stackflux";
@@ -118,7 +118,7 @@ fn assert_may(test: &str, user: &str, namespace: &str, name: &str, rows: &[Row])
         if wrong.is_empty() {
             return;
         }
-        assert!(start.elapsed() < PATIENCE, "{user} in {namespace}: {wrong:#?}");
+        assert!(start.elapsed() < TIMEOUT, "{user} in {namespace}: {wrong:#?}");
         thread::sleep(Duration::from_millis(200));
     }
 }
@@ -126,7 +126,7 @@ fn assert_may(test: &str, user: &str, namespace: &str, name: &str, rows: &[Row])
 fn wait_for_rule(cluster_role: &str, resource: &str) {
     let role = Object { kind: "clusterrole", namespace: "", name: cluster_role };
     let has = |role: &Value| role["rules"].to_string().contains(&format!("\"{resource}\""));
-    installed().wait(role, "aggregated rules", PATIENCE, has).unwrap();
+    installed().wait(role, "aggregated rules", TIMEOUT, has).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stackflux_testbed::Testbed;
 
-use super::{PATIENCE, built, installed};
+use super::{TIMEOUT, built, installed};
 use crate::support::scratch;
 
 const OPERATOR: &str = "--as=system:serviceaccount:flux-system:stackflux";
@@ -61,7 +61,7 @@ fn wait_until_enforced(namespace: &str) {
         while dry_run(&wrong).is_ok()
             || as_operator(&["create", "namespace", "probe", "--dry-run=server"]).is_ok()
         {
-            assert!(start.elapsed() < PATIENCE, "the policies do not hold");
+            assert!(start.elapsed() < TIMEOUT, "the policies do not hold");
             thread::sleep(Duration::from_millis(200));
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use stackflux_testbed::{Cluster, Operator, Testbed};
 
-use super::scenario::{PATIENCE, STACK, Scenario, V1, V2, eventually, leads};
+use super::scenario::{STACK, Scenario, TIMEOUT, V1, V2, eventually, leads};
 use super::state::WRITTEN;
 
 const NAMESPACE: &str = Operator::NAMESPACE;
@@ -30,7 +30,7 @@ pub(super) fn the_installed_account_may_do_all_that_it_has_to(testbed: &Testbed)
     let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
     // As installed: all ClusterStacks, and the Lease that the role names.
     let operator = Operator::start(testbed, binary, &kubeconfig, &[]).unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     eventually("it leads", || leads(&operator));
     scenario_one(&scenario);
     operator.process().unwrap().terminate().unwrap();
@@ -66,7 +66,7 @@ fn wait_for_aggregation(management: &Cluster) {
     let role =
         stackflux_testbed::Object { kind: "clusterrole", namespace: "", name: "stackflux-infrastructure" };
     let has_rules = |role: &Value| role["rules"].to_string().contains("devclusters");
-    management.wait(role, "aggregated rules", PATIENCE, has_rules).unwrap();
+    management.wait(role, "aggregated rules", TIMEOUT, has_rules).unwrap();
 }
 
 /// A stack, its class, a cluster with all addons, an upgrade, events; then the cluster is deleted.

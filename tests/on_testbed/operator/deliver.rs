@@ -9,7 +9,7 @@ use stackflux_testbed::{Audit, Write};
 use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition};
 
 /// Maximum time until a change of a cluster is written.
-const SOON: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 fn names(addon: &Value) -> Vec<&str> {
     addon["status"]["addons"]
@@ -57,7 +57,7 @@ fn one_field_changes(scenario: &Scenario, audit: &Audit) {
         time_of(&writes, "stackflux", ("helmreleases", &ccm)).duration_since(moved).unsigned_abs()
     });
     reactions.sort();
-    assert!(reactions[1] < SOON, "much too long: {reactions:?}");
+    assert!(reactions[1] < MAX_DELAY, "much too long: {reactions:?}");
 }
 
 /// One cluster moves to a release in which one chart differs.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
 
-use super::scenario::{PATIENCE, Scenario, condition, eventually};
+use super::scenario::{Scenario, TIMEOUT, condition, eventually};
 
 const ADDON: &str = "cluster-addon-a";
 /// The image in the chart `cni` of the first release.
@@ -64,7 +64,7 @@ fn edit_image(scenario: &Scenario) {
 fn wait_for_image(scenario: &Scenario, image: &str) {
     let daemonset = Object { kind: "daemonset", namespace: "kube-system", name: &scenario.addon("cni") };
     let has = |found: &Value| crate::text(found, "/spec/template/spec/containers/0/image") == image;
-    scenario.testbed.workload("one").unwrap().wait(daemonset, image, PATIENCE, has).unwrap();
+    scenario.testbed.workload("one").unwrap().wait(daemonset, image, TIMEOUT, has).unwrap();
 }
 
 /// Requests a reconciliation, and waits until it is done.

@@ -10,7 +10,7 @@ use super::scenario::{STACK, Scenario, V1, V2, addon_status, condition};
 
 const V3: &str = "docker-demo-1-34-v3";
 /// Maximum time from Flux's status to the operator's; generous, because kubectl reads both on a busy machine.
-const SOON: Duration = Duration::from_secs(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
 /// The API server's message about a container without an image.
 const NO_IMAGE: &str = "image: Required value";
 
@@ -56,7 +56,7 @@ fn wait_for_phase(scenario: &Scenario, addon: &str, (kind, status): (&str, &str)
         if let Some(message) = message.filter(has_cause).filter(|_| is_phase) {
             return message.to_owned();
         }
-        assert!(begun.elapsed() < SOON, "Flux: {kind}={status} {reported}\nwe, not {phase}: {found:#}");
+        assert!(begun.elapsed() < MAX_DELAY, "Flux: {kind}={status} {reported}\nwe, not {phase}: {found:#}");
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use stackflux_testbed::Object;
 
-use super::scenario::{PATIENCE, Scenario, eventually};
+use super::scenario::{Scenario, TIMEOUT, eventually};
 
 const ADDON: &str = "cluster-addon-a";
 
@@ -46,7 +46,7 @@ fn garbage_collection_uninstalls_nothing() {
     eventually("garbage collection has looked at it", is_collected);
     assert_eq!(installed(), once, "uninstalled");
     operator.start_again().unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     scenario.wait_addons("a");
     assert_eq!(installed(), once, "uninstalled");
 

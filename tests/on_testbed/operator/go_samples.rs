@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::scenario::{PATIENCE, Scenario, condition};
+use super::scenario::{Scenario, TIMEOUT, condition};
 use stackflux_testbed::Operator;
 
 /// The releases of the samples.
@@ -90,7 +90,7 @@ fn operator(scenario: &Scenario) -> Operator {
     ];
     let kubeconfig = scenario.management().kubeconfig();
     let operator = Operator::start(scenario.testbed, binary, kubeconfig, &flags).unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     operator
 }
 

@@ -21,7 +21,7 @@ use crate::support::scratch;
 
 const REPOSITORY: &str = "hostile/stacks";
 /// More memory than an operator uses that has read all of it to its end.
-const MOST_MEMORY: u64 = 250 << 20;
+const MAX_MEMORY: u64 = 250 << 20;
 
 fn release(version: u32) -> String {
     format!("{STACK}-v{version}")
@@ -133,5 +133,5 @@ fn lies_of_an_upstream_do_not_stop_its_good_release() {
     let releases = git(&clone, &["ls-tree", "--name-only", "HEAD", "releases/"]);
     assert_eq!(releases.trim(), format!("releases/{V2}"));
     let memory = operator.process().unwrap().peak_memory_bytes().unwrap();
-    assert!(memory < MOST_MEMORY, "the operator took {memory} bytes");
+    assert!(memory < MAX_MEMORY, "the operator took {memory} bytes");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use stackflux_testbed::{Operator, Write};
 
 use super::random::Random;
-use super::scenario::{Alone, PATIENCE, Scenario, V1, V2};
+use super::scenario::{Alone, Scenario, TIMEOUT, V1, V2};
 use super::state;
 
 /// Number of kills.
@@ -34,7 +34,7 @@ fn operator_killed_repeatedly_reaches_the_same_state() {
     operator.process().unwrap().kill().unwrap();
     let restarted = alone.testbed.audit().mark().unwrap();
     operator.start_again().unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     thread::sleep(Duration::from_secs(10));
     assert_eq!(alone.testbed.audit().operator_writes_since(restarted).unwrap(), [], "nothing was to do");
     operator.process().unwrap().kill().unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Audit, Operator, Write};
 
-use super::scenario::{Alone, PATIENCE, SHORT_LEASE, Scenario, V1, V2, eventually, leads, written_by};
+use super::scenario::{Alone, SHORT_LEASE, Scenario, TIMEOUT, V1, V2, eventually, leads, written_by};
 use super::state;
 
 /// An operator with a user of its own in the audit log.
@@ -19,7 +19,7 @@ impl Candidate {
     fn start(scenario: &Scenario, name: &str) -> Self {
         let (user, kubeconfig) = scenario.administrator(name);
         let operator = scenario.candidate(&kubeconfig, &SHORT_LEASE);
-        operator.wait_ready(PATIENCE).unwrap();
+        operator.wait_ready(TIMEOUT).unwrap();
         Self { user, operator }
     }
 
@@ -33,7 +33,7 @@ impl Candidate {
 
     fn start_again(&self) {
         self.operator.start_again().unwrap();
-        self.operator.wait_ready(PATIENCE).unwrap();
+        self.operator.wait_ready(TIMEOUT).unwrap();
     }
 }
 

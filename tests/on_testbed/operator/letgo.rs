@@ -5,7 +5,7 @@ use stackflux_testbed::{Object, OwnTestbed};
 
 use crate::support::stackflux;
 
-use super::scenario::{CHARTS, PATIENCE, STACK, Scenario, V1, condition, eventually};
+use super::scenario::{CHARTS, STACK, Scenario, TIMEOUT, V1, condition, eventually};
 
 fn uid(object: &Value) -> &str {
     crate::text(object, "/metadata/uid")
@@ -153,7 +153,7 @@ fn orphaned_stack_leaves_releases_suspended_and_installed() {
         let release = scenario.object("a", chart);
         scenario.wait("helmrelease", &release, "resumed", |release| release["spec"]["suspend"] != true);
         let release = Object { kind: "helmrelease", namespace: &scenario.namespace, name: &release };
-        scenario.management().wait_ready(release, PATIENCE).unwrap();
+        scenario.management().wait_ready(release, TIMEOUT).unwrap();
     }
     assert_eq!(installed(), before);
 }

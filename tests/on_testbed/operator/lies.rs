@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Audit, Lie, LyingProxy, Mark, Operator};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, V2, eventually};
+use super::scenario::{Alone, STACK, Scenario, TIMEOUT, V1, V2, eventually};
 use super::state::{self, WRITTEN};
 
 /// Duration of a lie. Long enough to list again after a failure, and to act on the list.
@@ -39,7 +39,7 @@ fn falsified_lists_and_watches_delete_nothing() {
         assert_none_deleted(&audit, begun, &format!("{lie:?}"));
     }
     for lie in [Lie::EmptyLists, Lie::StaleLists, Lie::Refused(500)] {
-        proxy.tell(lie);
+        proxy.set_lie(lie);
         restart(&operator);
         lied_to(&operator, &proxy, None, lie);
         truth_comes_back(&scenario, &operator, &proxy);
@@ -69,7 +69,7 @@ fn stale_lists_change_nothing(scenario: &Scenario, alone: &Alone, (audit, begun)
     scenario.upgrade("a", V2);
     scenario.create_cluster("c", V2, "one");
     scenario.wait_settled(&[("a", V2), ("b", V1), ("c", V2)]);
-    proxy.tell(Lie::StaleLists);
+    proxy.set_lie(Lie::StaleLists);
     restart(&operator);
     lied_to(&operator, &proxy, None, Lie::StaleLists);
     truth_comes_back(scenario, &operator, &proxy);
@@ -84,19 +84,19 @@ fn restart(operator: &Operator) {
 
 /// Lies for a while, and asserts that the operator received lies.
 fn lied_to(operator: &Operator, proxy: &LyingProxy, kind: Option<&'static str>, lie: Lie) {
-    let before = proxy.lies_told();
+    let before = proxy.lies_served();
     match kind {
-        Some(kind) => proxy.tell_of(kind, lie),
-        None => proxy.tell(lie),
+        Some(kind) => proxy.set_lie_for(kind, lie),
+        None => proxy.set_lie(lie),
     }
-    eventually("it lists again", || proxy.lies_told() > before + 1);
+    eventually("it lists again", || proxy.lies_served() > before + 1);
     thread::sleep(if kind.is_some() { A_WHILE / 2 } else { A_WHILE });
     assert!(operator.process().unwrap().is_running(), "{lie:?} of {kind:?} ended it");
 }
 
 fn truth_comes_back(scenario: &Scenario, operator: &Operator, proxy: &LyingProxy) {
-    proxy.tell(Lie::None);
-    operator.wait_ready(PATIENCE).unwrap();
+    proxy.set_lie(Lie::None);
+    operator.wait_ready(TIMEOUT).unwrap();
     scenario.wait_ready("clusterstack", STACK);
 }
 

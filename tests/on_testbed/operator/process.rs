@@ -7,7 +7,7 @@ use stackflux_testbed::{LyingProxy, Operator, Testbed};
 
 use super::account::the_installed_account_may_do_all_that_it_has_to;
 use super::quiet::nothing_is_written_when_nothing_changes;
-use super::scenario::{Alone, PATIENCE, SHORT_LEASE, eventually, leads};
+use super::scenario::{Alone, SHORT_LEASE, TIMEOUT, eventually, leads};
 use super::secrets::only_named_secrets_are_read_and_none_is_shown;
 use crate::definitions::apply_definitions;
 
@@ -38,11 +38,11 @@ fn restarted_operator_leads_again_and_writes_only_its_lease(testbed: &Testbed) {
     assert_eq!(operator.ready(), Err("no answer".to_owned()));
     first.resume().unwrap();
     first.kill().unwrap();
-    let error = operator.wait_ready(PATIENCE).unwrap_err().to_string();
+    let error = operator.wait_ready(TIMEOUT).unwrap_err().to_string();
     assert!(error.contains("it has ended") && error.contains("leading"), "{error}");
     operator.start_again().unwrap();
     eventually("it leads", || leads(&operator));
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     operator.process().unwrap().terminate().unwrap();
 
     assert_eq!(testbed.audit().operator_writes_since(mark).unwrap(), []);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::{Audit, Mark, Operator, Testbed};
 
-use super::scenario::{PATIENCE, Scenario, V1, V2, eventually, leads};
+use super::scenario::{Scenario, TIMEOUT, V1, V2, eventually, leads};
 
 /// Time during which nothing may be written.
 const IDLE: Duration = Duration::from_mins(1);
@@ -47,7 +47,7 @@ pub(super) fn nothing_is_written_when_nothing_changes(testbed: &Testbed) {
 
 fn start_again(operator: &Operator) {
     operator.start_again().unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     eventually("it leads", || leads(operator));
     thread::sleep(AFTER_START);
 }

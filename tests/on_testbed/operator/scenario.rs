@@ -21,7 +21,7 @@ use crate::support::scratch;
 pub(crate) use alone::Alone;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
 /// The first release of the example, and so the class of its clusters.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.
@@ -133,7 +133,7 @@ impl<'a> Scenario<'a> {
     /// The same with another kubeconfig and more flags.
     pub(crate) fn operator_as(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
         let operator = self.start(kubeconfig, &[&["--enable-leader-election=false"], more].concat());
-        operator.wait_ready(PATIENCE).unwrap();
+        operator.wait_ready(TIMEOUT).unwrap();
         operator
     }
 
@@ -176,7 +176,7 @@ impl<'a> Scenario<'a> {
     /// Waits until `is_so` holds for an object, and returns the object.
     pub(crate) fn wait(&self, kind: &str, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let object = Object { kind, namespace: &self.namespace, name };
-        self.management().wait(object, what, PATIENCE, is_so).unwrap()
+        self.management().wait(object, what, TIMEOUT, is_so).unwrap()
     }
 
     /// Waits until an object of ours reports that it is ready.
@@ -206,7 +206,7 @@ impl<'a> Scenario<'a> {
         self.wait_endpoint(cluster, host);
         let release =
             Object { kind: "helmrelease", namespace: &self.namespace, name: &self.object(cluster, "ccm") };
-        self.management().wait_ready(release, PATIENCE).unwrap();
+        self.management().wait_ready(release, TIMEOUT).unwrap();
         self.wait_addons(cluster);
     }
 
@@ -259,7 +259,7 @@ impl<'a> Scenario<'a> {
 
     /// Waits until an object is deleted.
     pub(crate) fn wait_gone(&self, kind: &str, name: &str) {
-        self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, PATIENCE).unwrap();
+        self.management().wait_gone(Object { kind, namespace: &self.namespace, name }, TIMEOUT).unwrap();
     }
 
     /// Changes an object by a merge patch, as a user with kubectl would.
@@ -372,7 +372,7 @@ pub(crate) fn addon_status<'v>(object: &'v Value, addon: &str) -> Option<&'v Val
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not after {PATIENCE:?}: {what}");
+        assert!(begun.elapsed() < TIMEOUT, "not after {TIMEOUT:?}: {what}");
         thread::sleep(Duration::from_millis(200));
     }
 }

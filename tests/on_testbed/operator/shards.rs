@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::Operator;
 
-use super::scenario::{PATIENCE, STACK, Scenario, V1, condition};
+use super::scenario::{STACK, Scenario, TIMEOUT, V1, condition};
 
 /// A shard of the operator under test.
 fn shard(scenario: &Scenario<'_>, label: &str) -> Operator {
@@ -17,7 +17,7 @@ fn shard(scenario: &Scenario<'_>, label: &str) -> Operator {
     let flags = ["--log-level=debug", "--enable-leader-election=false", &selector];
     let operator =
         Operator::start(scenario.testbed, binary, scenario.testbed.operator_kubeconfig(), &flags).unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     operator
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use stackflux_testbed::{Object, Options};
 
-use super::scenario::{Alone, PATIENCE, STACK, Scenario, V1, condition, eventually};
+use super::scenario::{Alone, STACK, Scenario, TIMEOUT, V1, condition, eventually};
 
 #[test]
 fn copied_sources_work_without_cross_namespace_refs() {
@@ -26,13 +26,13 @@ fn copied_sources_work_without_cross_namespace_refs() {
     scenario.clusters.patch(&tenant, "a", &class).unwrap();
     let addon = Object { kind: "clusteraddon", namespace: &tenant, name: "cluster-addon-a" };
     let is_ready = |addon: &Value| condition(addon, "Ready").0 == "True";
-    scenario.management().wait(addon, "Ready=True", PATIENCE, is_ready).unwrap();
+    scenario.management().wait(addon, "Ready=True", TIMEOUT, is_ready).unwrap();
 
     references_are_refused(&scenario, &tenant);
 
     // Nothing is uninstalled with the Cluster; the copies are deleted with the release.
     scenario.clusters.delete(&tenant, &["a".to_owned()]).unwrap();
-    scenario.management().wait_gone(addon, PATIENCE).unwrap();
+    scenario.management().wait_gone(addon, TIMEOUT).unwrap();
     scenario.assert_nothing_uninstalled("one");
     let more = json!({"flux": {"sources": "PerNamespace"}, "revisionHistoryLimit": 0});
     scenario.apply_stack(&[], &more);
@@ -55,5 +55,5 @@ fn references_are_refused(scenario: &Scenario<'_>, tenant: &str) {
     scenario.management().apply(&stack.to_string()).unwrap();
     let stack = Object { kind: "clusterstack", namespace: tenant, name: "theirs" };
     let is_refused = |stack: &Value| condition(stack, "Ready").1 == "AccessDenied";
-    scenario.management().wait(stack, "AccessDenied", PATIENCE, is_refused).unwrap();
+    scenario.management().wait(stack, "AccessDenied", TIMEOUT, is_refused).unwrap();
 }

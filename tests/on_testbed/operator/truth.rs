@@ -19,7 +19,7 @@ use stackflux_testbed::{Object, Operator, Testbed};
 
 use self::situations::{SITUATIONS, Says, Situation, Start};
 use self::stacks::{STACK_SITUATIONS, StackSituation};
-use super::scenario::{PATIENCE, STACK, Scenario, V1, V2, condition};
+use super::scenario::{STACK, Scenario, TIMEOUT, V1, V2, condition};
 use crate::support::{copy, stackflux};
 
 /// The Cluster of each situation.
@@ -49,7 +49,7 @@ fn conditions_and_commands_agree_with_the_cluster() {
     }
     let mut wrong = Vec::new();
     // A report must still be there when all other situations are done.
-    for patience in [PATIENCE, Duration::from_mins(1)] {
+    for patience in [TIMEOUT, Duration::from_mins(1)] {
         let limit = Instant::now() + patience;
         wrong.extend(cases.iter().flat_map(|case| settled(limit, || case.differences(&operator))));
         wrong.extend(stacks.iter().flat_map(|case| settled(limit, || case.differences())));
@@ -99,7 +99,7 @@ fn operator<'a>(scenarios: impl Iterator<Item = &'a Scenario<'static>>) -> Opera
     let (testbed, binary) = (Testbed::shared(), Path::new(env!("CARGO_BIN_EXE_stackflux")));
     let flags = ["--log-level=debug", "--enable-leader-election=false", &selector];
     let operator = Operator::start(testbed, binary, testbed.operator_kubeconfig(), &flags).unwrap();
-    operator.wait_ready(PATIENCE).unwrap();
+    operator.wait_ready(TIMEOUT).unwrap();
     operator
 }
 
@@ -169,11 +169,11 @@ impl Case {
         let code = if ready == "True" { "exit code 0" } else { "exit code 1" };
         let (of_tree, of_status) = if ready == "True" { ("", "") } else { (reason, message) };
         for (command, of_it) in [("status", of_status), ("tree", of_tree)] {
-            let output = said_by(&self.scenario, &[command]);
+            let output = output_of(&self.scenario, &[command]);
             expect(command, &output, code);
             expect(command, &output, of_it);
         }
-        let output = said_by(&self.scenario, &["why", CLUSTER]);
+        let output = output_of(&self.scenario, &["why", CLUSTER]);
         let reason = if ready == "True" { "is ready" } else { reason };
         for should in [code, reason, why] {
             expect("why", &output, should);
@@ -191,7 +191,7 @@ fn expectations(situation: &str, wrong: &mut Vec<String>) -> impl FnMut(&str, &s
 }
 
 /// The output of a command in the namespace of a scenario, and its exit code.
-fn said_by(scenario: &Scenario, command: &[&str]) -> String {
+fn output_of(scenario: &Scenario, command: &[&str]) -> String {
     let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
     let access = ["--namespace", &scenario.namespace, "--kubeconfig", kubeconfig];
     let run = stackflux(&[command, &access].concat());
@@ -235,7 +235,7 @@ impl StackCase {
             wrong.push(format!("{name}: the ClusterStack is {:?}", condition(&stack, "Ready")));
         }
         if wrong.is_empty() {
-            let output = said_by(&self.scenario, &["status"]);
+            let output = output_of(&self.scenario, &["status"]);
             if !output.contains(message) || !output.contains("exit code 1") {
                 wrong.push(format!("{name}: status does not exit with 1 and say {message:?}: {output}"));
             }

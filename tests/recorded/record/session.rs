@@ -201,10 +201,10 @@ impl Sought<'_> {
     }
 
     fn is_met(&self, state: &Value) -> bool {
-        let said = said(state);
+        let reported = reported(state);
         let shows = |wanted: &&str| match wanted.strip_prefix('!') {
-            Some(unwanted) => !said.iter().any(|said| said.starts_with(unwanted)),
-            None => said.iter().any(|said| said.starts_with(*wanted)),
+            Some(unwanted) => !reported.iter().any(|line| line.starts_with(unwanted)),
+            None => reported.iter().any(|line| line.starts_with(*wanted)),
         };
         self.is_of(state) && self.shows.iter().all(shows)
     }
@@ -215,12 +215,12 @@ impl Sought<'_> {
 ///
 /// Flux writes conditions first and the rest of a status after them, so that what is sought often has to be `Observed`
 /// or `Attempted`, too.
-fn said(state: &Value) -> Vec<String> {
+fn reported(state: &Value) -> Vec<String> {
     let text = |condition: &Value, field: &str| {
         condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let conditions = state.pointer("/status/conditions").and_then(Value::as_array);
-    let mut said: Vec<String> = conditions
+    let mut reported: Vec<String> = conditions
         .into_iter()
         .flatten()
         .map(|one| {
@@ -231,16 +231,16 @@ fn said(state: &Value) -> Vec<String> {
         .collect();
     for (word, field) in [("Observed", "observedGeneration"), ("Attempted", "lastAttemptedGeneration")] {
         if state.pointer(&format!("/status/{field}")) == state.pointer("/metadata/generation") {
-            said.push(word.to_owned());
+            reported.push(word.to_owned());
         }
     }
     if state.pointer("/metadata/deletionTimestamp").is_some() {
-        said.push("Terminating".to_owned());
+        reported.push("Terminating".to_owned());
     }
     if state.pointer("/spec/suspend") == Some(&Value::Bool(true)) {
-        said.push("Suspended".to_owned());
+        reported.push("Suspended".to_owned());
     }
-    said
+    reported
 }
 
 /// The object without what differs from run to run and nobody reads.

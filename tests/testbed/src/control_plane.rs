@@ -65,7 +65,7 @@ status:
   capacity: {cpu: "64", memory: 256Gi, pods: "1000"}
 "#;
 
-const SOON: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Starts the control plane of the management cluster, and returns the kubeconfig of the operator under test as well.
 pub(crate) fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
@@ -86,11 +86,11 @@ pub(crate) fn start_workload(site: &Site<'_>, name: &str) -> Result<Cluster> {
     start_kwok(site, &cluster)?;
     cluster.kubectl_with_input(&["create", "--validate=false", "-f", "-"], NODES)?;
     for name in ["control-plane", "worker"] {
-        cluster.wait_ready(Object { kind: "node", namespace: "", name }, SOON)?;
+        cluster.wait_ready(Object { kind: "node", namespace: "", name }, TIMEOUT)?;
     }
     for namespace in ["default", "kube-system"] {
         let account = Object { kind: "serviceaccount", namespace, name: "default" };
-        cluster.wait(account, "account", SOON, |_| true)?;
+        cluster.wait(account, "account", TIMEOUT, |_| true)?;
     }
     Ok(cluster)
 }

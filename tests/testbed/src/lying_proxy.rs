@@ -56,7 +56,7 @@ type About = (Option<&'static str>, Lie);
 struct Proxy {
     client: Client,
     lie: watch::Sender<About>,
-    told: AtomicUsize,
+    served: AtomicUsize,
     /// The first answer to each list.
     lists: Mutex<BTreeMap<String, Value>>,
     /// The paths whose last list was a lie. A true watch that continues from such a list would never report what the lie
@@ -74,7 +74,7 @@ impl LyingProxy {
         let proxy = Proxy {
             client,
             lie,
-            told: AtomicUsize::new(0),
+            served: AtomicUsize::new(0),
             lists: Mutex::default(),
             misled: Mutex::default(),
         };
@@ -94,19 +94,19 @@ impl LyingProxy {
     }
 
     /// Tells this lie from now on. All running watches end.
-    pub fn tell(&self, lie: Lie) {
+    pub fn set_lie(&self, lie: Lie) {
         self.proxy.lie.send_replace((None, lie));
     }
 
     /// Tells this lie about one kind (its plural name) from now on, and the truth about all others. All running watches end.
-    pub fn tell_of(&self, kind: &'static str, lie: Lie) {
+    pub fn set_lie_for(&self, kind: &'static str, lie: Lie) {
         self.proxy.lie.send_replace((Some(kind), lie));
     }
 
     /// Number of requests that were answered with a lie: a test without any has shown nothing.
     #[must_use]
-    pub fn lies_told(&self) -> usize {
-        self.proxy.told.load(Ordering::Relaxed)
+    pub fn lies_served(&self) -> usize {
+        self.proxy.served.load(Ordering::Relaxed)
     }
 }
 
@@ -135,7 +135,7 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
         (_, Lie::Refused(status)) => proxy.refuse(status),
         (Question::Watch, Lie::EmptyLists | Lie::StaleLists) => proxy.refuse(410),
         (Question::Watch, Lie::ClosedWatches) => {
-            proxy.told.fetch_add(1, Ordering::Relaxed);
+            proxy.served.fetch_add(1, Ordering::Relaxed);
             ([(header::CONTENT_TYPE, "application/json")], "").into_response()
         }
         (Question::Watch, Lie::None) if locked(&proxy.misled).contains(request.uri().path()) => {
@@ -179,7 +179,7 @@ impl Proxy {
     }
 
     fn refuse(&self, code: u16) -> Response {
-        self.told.fetch_add(1, Ordering::Relaxed);
+        self.served.fetch_add(1, Ordering::Relaxed);
         let reason = match code {
             401 => "Unauthorized",
             410 => "Expired",
@@ -204,7 +204,7 @@ impl Proxy {
             Ok(list) => list,
             Err(error) => return (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
         };
-        let told = match lie {
+        let served = match lie {
             Lie::EmptyLists => as_the_whole(list, Some(json!([]))),
             Lie::StaleLists => as_the_whole(self.first(key, list), None),
             Lie::None | Lie::Refused(_) | Lie::ClosedWatches => {
@@ -214,8 +214,8 @@ impl Proxy {
             }
         };
         locked(&self.misled).insert(path);
-        self.told.fetch_add(1, Ordering::Relaxed);
-        json_response(&told)
+        self.served.fetch_add(1, Ordering::Relaxed);
+        json_response(&served)
     }
 
     /// The first answer to a list, or this one if there was none before.

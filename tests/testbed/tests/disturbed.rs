@@ -17,7 +17,7 @@ use stackflux_testbed::{
 };
 
 /// The garbage collector looks for new kinds every 30 seconds.
-const SOON: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One testbed for the tests that stop nothing, without the parts that none of them needs.
 fn own() -> &'static OwnTestbed {
@@ -147,27 +147,27 @@ fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
     let before = names(&ask(&list).unwrap());
     ask(&["create", "configmap", "new", "-n", &namespace]).unwrap();
     assert_eq!(names(&ask(&list).unwrap()).len(), before.len() + 1);
-    assert_eq!(proxy.lies_told(), 0);
+    assert_eq!(proxy.lies_served(), 0);
 
-    proxy.tell(Lie::StaleLists);
+    proxy.set_lie(Lie::StaleLists);
     assert_eq!(names(&ask(&list).unwrap()), before);
-    proxy.tell(Lie::EmptyLists);
+    proxy.set_lie(Lie::EmptyLists);
     assert_eq!(names(&ask(&list).unwrap()), Vec::<String>::new());
     assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
     for status in [401, 410, 500] {
-        proxy.tell(Lie::Refused(status));
+        proxy.set_lie(Lie::Refused(status));
         ask(&list).unwrap_err();
         ask(&watch).unwrap_err();
         ask(&["get", "configmap", "new", "-n", &namespace]).unwrap();
     }
-    proxy.tell(Lie::ClosedWatches);
+    proxy.set_lie(Lie::ClosedWatches);
     assert_eq!(ask(&watch).unwrap(), "");
-    assert_eq!(proxy.lies_told(), 10);
+    assert_eq!(proxy.lies_served(), 10);
 
     // A client that got a false list has to list again before a watch is true.
-    proxy.tell(Lie::EmptyLists);
+    proxy.set_lie(Lie::EmptyLists);
     ask(&list).unwrap();
-    proxy.tell(Lie::None);
+    proxy.set_lie(Lie::None);
     assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
     assert_eq!(names(&ask(&list).unwrap()).len(), before.len() + 1);
 
@@ -176,7 +176,7 @@ fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
         let running = scope.spawn(|| ask(&watch));
         std::thread::sleep(Duration::from_secs(1));
         assert!(!running.is_finished());
-        proxy.tell(Lie::EmptyLists);
+        proxy.set_lie(Lie::EmptyLists);
         let events = running.join().unwrap().unwrap();
         assert!(events.contains("\"new\""), "{events}");
     });
@@ -222,5 +222,5 @@ fn hundreds_of_clusters_are_created_changed_and_deleted() {
     assert_eq!(second["spec"]["topology"]["classRef"], json!({"name": "class-v2"}));
     api.delete(&namespace, &["c0".to_owned(), "c1".to_owned()]).unwrap();
     let left = Object { kind: "openstackcluster", namespace: &namespace, name: "c0" };
-    testbed.management().wait_gone(left, SOON).unwrap();
+    testbed.management().wait_gone(left, TIMEOUT).unwrap();
 }

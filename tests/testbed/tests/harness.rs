@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stackflux_testbed::{HelmRevision, Object, Testbed};
 
-const SOON: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A directory with these files, below the build's own directory for temporary files.
 fn directory(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -83,7 +83,7 @@ fn pushed_chart_becomes_ready_in_workload_cluster() {
     testbed.management().apply(&helm_release(testbed, &namespace, &namespace)).unwrap();
 
     let release = Object { kind: "helmrelease", namespace: &namespace, name: "release" };
-    testbed.management().wait_ready(release, SOON).unwrap();
+    testbed.management().wait_ready(release, TIMEOUT).unwrap();
     let source = Object { kind: "gitrepository", namespace: &namespace, name: "source" };
     let source = testbed.management().get(source).unwrap().unwrap();
     assert_eq!(source["status"]["artifact"]["revision"], json!(format!("main@sha1:{commit}")));
@@ -201,5 +201,5 @@ fn management_cluster_collects_orphaned_objects() {
     testbed.management().apply(&config_map("owned", owners).to_string()).unwrap();
     testbed.management().kubectl(&["delete", "configmap", "owner", "-n", &namespace]).unwrap();
     let left = Object { kind: "configmap", namespace: &namespace, name: "owned" };
-    testbed.management().wait_gone(left, SOON).unwrap();
+    testbed.management().wait_gone(left, TIMEOUT).unwrap();
 }

@@ -4,7 +4,7 @@ use super::super::value::Value;
 use super::{Printed, Printer};
 
 /// Maximum number of digits after a float's first one: further ones are zeros.
-const MOST_DIGITS: usize = 1100;
+const MAX_DIGITS: usize = 1100;
 
 impl<'a> Printer<'_, 'a> {
     pub(super) fn float(&mut self, value: &Value<'a>, number: f64, verb: char) -> Printed<'a> {
@@ -87,13 +87,13 @@ impl Decimal {
 
     /// Rounded to that many digits.
     fn rounded(number: f64, count: usize) -> Self {
-        let after_first = count.saturating_sub(1).min(MOST_DIGITS);
+        let after_first = count.saturating_sub(1).min(MAX_DIGITS);
         Self::parse(&format!("{number:.after_first$e}"))
     }
 }
 
 fn fixed(number: f64, precision: usize) -> String {
-    let exact = precision.min(MOST_DIGITS);
+    let exact = precision.min(MAX_DIGITS);
     let mut text = format!("{number:.exact$}");
     text.extend(std::iter::repeat_n('0', precision - exact));
     text

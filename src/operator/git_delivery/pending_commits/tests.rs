@@ -20,32 +20,32 @@ fn plan(name: &str) -> Change {
     Change::Planned(Arc::new(Plan::of_namespace(name)))
 }
 
-fn object(name: &str) -> Unit {
+fn object(name: &str) -> Subject {
     let id = ObjectId {
         api_version: "v1".to_owned(),
         kind: "Namespace".to_owned(),
         namespace: String::new(),
         name: name.to_owned(),
     };
-    Unit::Object(id, None)
+    Subject::Object(id, None)
 }
 
-const NOTHING_HELD: BTreeMap<Unit, Hold> = BTreeMap::new();
+const NOTHING_HELD: BTreeMap<Subject, Hold> = BTreeMap::new();
 
 #[test]
 fn committed_change_is_not_requested_again() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Pending);
-    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("two")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, Subject::Source, plan("a"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, Subject::Source, plan("a"), requester("two")), CommitState::Pending);
     let batch = commits.requested(&stack);
     assert_eq!(batch.len(), 1);
     let requesters = commits.complete(&stack, &batch, &NOTHING_HELD);
     assert_eq!(requesters, BTreeSet::from([requester("one"), requester("two")]));
-    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Committed);
+    assert_eq!(commits.enqueue(&stack, Subject::Source, plan("a"), requester("one")), CommitState::Committed);
     assert!(commits.requested(&stack).is_empty());
-    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("b"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, Subject::Source, plan("b"), requester("one")), CommitState::Pending);
     assert_eq!(
-        commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")),
+        commits.enqueue(&stack, Subject::Source, plan("a"), requester("one")),
         CommitState::Pending,
         "b replaced it"
     );
@@ -54,19 +54,19 @@ fn committed_change_is_not_requested_again() {
 #[test]
 fn change_replaced_during_pass_stays_pending() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
+    commits.enqueue(&stack, Subject::Source, plan("a"), requester("one"));
     let batch = commits.requested(&stack);
-    commits.enqueue(&stack, Unit::Source, plan("b"), requester("one"));
+    commits.enqueue(&stack, Subject::Source, plan("b"), requester("one"));
     assert!(commits.complete(&stack, &batch, &NOTHING_HELD).is_empty());
-    assert_eq!(commits.requested(&stack), Batch::from([(Unit::Source, plan("b"))]));
+    assert_eq!(commits.requested(&stack), Batch::from([(Subject::Source, plan("b"))]));
 }
 
 #[test]
 fn held_change_is_reported_once_and_retried() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    let cluster = Unit::Cluster(key("one"));
+    let cluster = Subject::Cluster(key("one"));
     commits.enqueue(&stack, cluster.clone(), plan("a"), requester("one"));
-    commits.enqueue(&stack, Unit::Source, plan("s"), requester("stack"));
+    commits.enqueue(&stack, Subject::Source, plan("s"), requester("stack"));
     let held = BTreeMap::from([(cluster.clone(), hold("edited"))]);
     let batch = commits.requested(&stack);
     assert_eq!(
@@ -84,34 +84,37 @@ fn held_change_is_reported_once_and_retried() {
 
 #[test]
 fn object_planned_again_can_be_removed_again() {
-    let (commits, stack, unit) = (PendingCommits::default(), key("demo"), object("helm"));
-    commits.enqueue(&stack, unit.clone(), Change::Gone, requester("one"));
+    let (commits, stack, subject) = (PendingCommits::default(), key("demo"), object("helm"));
+    commits.enqueue(&stack, subject.clone(), Change::Gone, requester("one"));
     commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
-    assert_eq!(commits.enqueue(&stack, unit.clone(), Change::Gone, requester("one")), CommitState::Committed);
-    commits.enqueue(&stack, Unit::Release("r".to_owned()), plan("helm"), requester("one"));
-    assert_eq!(commits.enqueue(&stack, unit, Change::Gone, requester("one")), CommitState::Pending);
+    assert_eq!(
+        commits.enqueue(&stack, subject.clone(), Change::Gone, requester("one")),
+        CommitState::Committed
+    );
+    commits.enqueue(&stack, Subject::Release("r".to_owned()), plan("helm"), requester("one"));
+    assert_eq!(commits.enqueue(&stack, subject, Change::Gone, requester("one")), CommitState::Pending);
 }
 
 #[test]
 fn removed_object_is_known_until_planned_again() {
     let (commits, stack) = (PendingCommits::default(), key("stack"));
-    let unit = object("one");
-    assert!(!commits.is_removal_requested(&stack, &unit));
-    commits.enqueue(&stack, unit.clone(), Change::Gone, requester("a"));
-    assert!(commits.is_removal_requested(&stack, &unit), "requested");
+    let subject = object("one");
+    assert!(!commits.is_removal_requested(&stack, &subject));
+    commits.enqueue(&stack, subject.clone(), Change::Gone, requester("a"));
+    assert!(commits.is_removal_requested(&stack, &subject), "requested");
     let batch = commits.requested(&stack);
     commits.complete(&stack, &batch, &BTreeMap::new());
-    assert!(commits.is_removal_requested(&stack, &unit), "committed");
-    assert!(!commits.is_removal_requested(&key("other"), &unit));
+    assert!(commits.is_removal_requested(&stack, &subject), "committed");
+    assert!(!commits.is_removal_requested(&key("other"), &subject));
 }
 
 #[test]
 fn changes_are_pending_again_after_foreign_commit() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    commits.enqueue(&stack, Unit::Source, plan("a"), requester("one"));
+    commits.enqueue(&stack, Subject::Source, plan("a"), requester("one"));
     commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
     commits.forget(&stack);
-    assert_eq!(commits.enqueue(&stack, Unit::Source, plan("a"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, Subject::Source, plan("a"), requester("one")), CommitState::Pending);
     commits.remove_stack(&stack);
     assert_eq!(commits.outstanding(&stack), 0);
 }
@@ -119,22 +122,22 @@ fn changes_are_pending_again_after_foreign_commit() {
 #[test]
 fn cancelled_held_plan_is_not_committed() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    let (one, two) = (Unit::Cluster(key("one")), Unit::Cluster(key("two")));
+    let (one, two) = (Subject::Cluster(key("one")), Subject::Cluster(key("two")));
     commits.enqueue(&stack, one.clone(), plan("a"), requester("one"));
     commits.enqueue(&stack, two.clone(), Change::Gone, requester("two"));
     commits.cancel(&one);
     commits.cancel(&two);
     assert_eq!(commits.requested(&stack), Batch::from([(two.clone(), Change::Gone)]), "what goes, goes");
-    commits.enqueue(&stack, Unit::Release("v1".to_owned()), plan("r"), requester("one"));
-    commits.enqueue(&key("other"), Unit::Release("v1".to_owned()), plan("r"), requester("one"));
-    commits.cancel_of(&stack, &Unit::Release("v1".to_owned()));
+    commits.enqueue(&stack, Subject::Release("v1".to_owned()), plan("r"), requester("one"));
+    commits.enqueue(&key("other"), Subject::Release("v1".to_owned()), plan("r"), requester("one"));
+    commits.cancel_of(&stack, &Subject::Release("v1".to_owned()));
     assert_eq!((commits.outstanding(&stack), commits.outstanding(&key("other"))), (1, 1));
 }
 
 #[test]
 fn moved_cluster_is_committed_only_by_its_new_stack() {
     let (commits, old, new) = (PendingCommits::default(), key("1-34"), key("1-35"));
-    let cluster = Unit::Cluster(key("one"));
+    let cluster = Subject::Cluster(key("one"));
     commits.enqueue(&old, cluster.clone(), plan("held"), requester("one"));
     commits.enqueue(&new, cluster.clone(), plan("new"), requester("one"));
     assert!(commits.requested(&old).is_empty());
@@ -151,20 +154,20 @@ fn moved_cluster_is_committed_only_by_its_new_stack() {
 #[test]
 fn deleted_cluster_leaves_no_pending_change() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
-    let Unit::Object(id, _) = object("x") else { panic!() };
-    let its = Unit::Object(id, Some(key("one")));
-    for unit in [Unit::Cluster(key("one")), its] {
-        commits.enqueue(&stack, unit, Change::Gone, requester("one"));
+    let Subject::Object(id, _) = object("x") else { panic!() };
+    let its = Subject::Object(id, Some(key("one")));
+    for subject in [Subject::Cluster(key("one")), its] {
+        commits.enqueue(&stack, subject, Change::Gone, requester("one"));
     }
     let batch = commits.requested(&stack);
     commits.complete(&stack, &batch, &NOTHING_HELD);
     assert_eq!(
-        commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")),
+        commits.enqueue(&stack, Subject::Cluster(key("one")), Change::Gone, requester("one")),
         CommitState::Committed
     );
     commits.forget_cluster(&key("one"));
     assert_eq!(
-        commits.enqueue(&stack, Unit::Cluster(key("one")), Change::Gone, requester("one")),
+        commits.enqueue(&stack, Subject::Cluster(key("one")), Change::Gone, requester("one")),
         CommitState::Pending
     );
 }

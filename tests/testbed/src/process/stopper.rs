@@ -26,15 +26,15 @@ impl Stopper {
     }
 
     pub(super) fn watch(&mut self, process: &Process) -> Result<()> {
-        self.tell(&format!("{} {}\n", process.id, process.start_time))
+        self.send(&format!("{} {}\n", process.id, process.start_time))
     }
 
     pub(super) fn leave(&mut self) -> Result<()> {
-        self.tell("leave\n")?;
+        self.send("leave\n")?;
         self.finish()
     }
 
-    fn tell(&mut self, line: &str) -> Result<()> {
+    fn send(&mut self, line: &str) -> Result<()> {
         let pipe = self.0.stdin.as_mut().ok_or_else(|| Error::new("the stopper has gone away"))?;
         pipe.write_all(line.as_bytes()).context(|| "the stopper has gone away".to_owned())
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 /// Maximum number of repetitions in Go.
-const MOST_REPETITIONS: u32 = 1000;
+const MAX_REPETITIONS: u32 = 1000;
 
 /// Go's classes in brackets.
 const NAMED_CLASSES: &[&str] = &[
@@ -132,7 +132,7 @@ impl<'p> Translator<'p> {
     fn counted(&mut self, least: u32, most: Option<u32>, rest: &'p str) -> Translated {
         let count = most.unwrap_or(least);
         self.last = self.last.saturating_mul(count);
-        if count < least || least > MOST_REPETITIONS || self.last > MOST_REPETITIONS {
+        if count < least || least > MAX_REPETITIONS || self.last > MAX_REPETITIONS {
             return Err("invalid repeat count");
         }
         self.last = self.last.max(1);
