@@ -81,14 +81,14 @@ enum Command {
     Version(version::Arguments),
 }
 
-/// How a command that did not fail ended.
+/// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// All is as wanted.
     Done,
     /// There are differences, findings, or something is held back.
     Differs,
-    /// It failed, and has told why where it tells everything.
+    /// The command failed, and has reported the cause with its other results.
     Failed,
 }
 

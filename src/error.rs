@@ -1,4 +1,4 @@
-//! How every error of the program says whether waiting helps, and by which one name it is known.
+//! The class of each error (whether a retry can help), and its reason (one name for logs, events and metrics).
 
 /// Whether trying again can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

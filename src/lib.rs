@@ -42,9 +42,9 @@
 //!
 //! Values templates are rendered by [`gotemplate`], a crate of this workspace that knows nothing of stackflux.
 //!
-//! The command line is shorter: `cli::generate` goes the same way over files, without an operator.
+//! The command line is shorter: `cli::generate` does the same with files, without an operator.
 //!
-//! # Where the next one goes
+//! # Where to add new parts
 //!
 //! | what | where |
 //! |---|---|

@@ -115,8 +115,8 @@ impl fmt::Display for ReleaseVersion {
     }
 }
 
-/// By channel, then by number, then by patch: numerically when both are numbers, else as text, numbers first
-/// (so that the order is total even where one channel mixes both).
+/// Orders versions by channel, then by number, then by patch: numerically if both are numbers, otherwise as text, numbers
+/// first (so that the order is total even if one channel mixes both).
 impl Ord for ReleaseVersion {
     fn cmp(&self, other: &Self) -> Ordering {
         let patch = |version: &Self| version.prerelease.as_ref().map(|(_, patch)| PatchOrder::of(patch));
@@ -339,8 +339,8 @@ checked_name!(
 );
 
 impl ObjectName {
-    /// A name of at most 63 characters for `text`: itself where it fits, else its beginning and eight hex digits of
-    /// its SHA-256, so that different texts keep different names.
+    /// A name of at most 63 characters for `text`: `text` itself if it fits, otherwise its beginning and eight hex digits
+    /// of its SHA-256, so that different texts keep different names.
     pub fn bounded(text: &str) -> Result<Self, NameError> {
         bounded(text).parse()
     }
@@ -353,7 +353,7 @@ impl Namespace {
     }
 }
 
-/// `text` where it has at most 63 characters, else its beginning, `-` and eight hex digits of its SHA-256.
+/// Returns `text` if it has at most 63 characters, otherwise its beginning, `-` and eight hex digits of its SHA-256.
 fn bounded(text: &str) -> String {
     if text.len() <= MAX_OBJECT_NAME {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Promotion: the content that one stage has goes to the next one, after what it changes there was read.
+//! Promotion: copies the content of a release from one stage to the next, after a review of the changes there.
 //!
 //! ```text
 //!  stackflux.yaml ─ stages ──┐

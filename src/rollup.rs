@@ -13,7 +13,7 @@
 //!  metav1.Condition
 //! ```
 //!
-//! Flux's `Ready` alone does not tell the truth: it lies while an object is suspended, stays true of the old chart while
+//! Flux's `Ready` alone is not reliable: it is wrong while an object is suspended, stays true of the old chart while
 //! a new one is on its way, and never turns into a failure where a failed install is retried for ever. So every verdict
 //! compares with what stackflux wrote, and the time is an argument.
 

@@ -1,4 +1,4 @@
-//! What any operator needs of Kubernetes and of the process. It knows nothing of cluster stacks.
+//! Access to Kubernetes and to the process for any operator. This module is independent of cluster stacks.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -72,7 +72,7 @@ pub(super) struct Arguments {
     live: live::LiveArguments,
 }
 
-/// How differences are printed.
+/// The output format of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people, as a unified diff

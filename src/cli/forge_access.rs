@@ -16,7 +16,7 @@ use crate::http::{Client, Options};
 /// process list.
 const TOKEN: &str = "STACKFLUX_FORGE_TOKEN";
 
-/// How a pull request is opened.
+/// Options for opening a pull request.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Pull request")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
@@ -38,7 +38,7 @@ pub(super) struct ForgeAccess {
     title: Option<String>,
 }
 
-/// What runs a forge.
+/// The software of a forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// GitHub

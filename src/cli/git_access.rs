@@ -17,7 +17,7 @@ use crate::git::{
 /// in the process list.
 const PASSWORD: &str = "STACKFLUX_GIT_PASSWORD";
 
-/// How a Git server is reached.
+/// Options for the connection to a Git server.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Git server")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
@@ -47,7 +47,7 @@ pub(super) struct GitAccess {
     git_plain_http: bool,
 }
 
-/// Who makes a commit.
+/// The author of a commit, and its signature.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Commit")]
 pub(super) struct Authorship {
@@ -62,7 +62,7 @@ pub(super) struct Authorship {
     signing_format: Option<SigningFormat>,
 }
 
-/// How a commit is signed.
+/// The program that signs a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SigningFormat {
     /// Sign with ssh-keygen

@@ -52,7 +52,7 @@ pub(super) struct Connection {
     namespace: Option<String>,
 }
 
-/// What is looked at, in which cluster.
+/// The connection to the management cluster, and the namespaces and Clusters to read.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Look {
     #[command(flatten)]

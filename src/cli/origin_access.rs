@@ -22,7 +22,7 @@ const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
 /// Maximum number of bytes that are read of a file with settings; the rest is ignored.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// How places that have releases are reached.
+/// Options for the connection to sources of releases.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Registry and GitHub")]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]

@@ -80,7 +80,7 @@ pub(super) struct Arguments {
     asked: soak_check::ClusterQuery,
 }
 
-/// How the changes are shown.
+/// The output format of the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// For people

@@ -12,7 +12,7 @@ use crate::names::ReleaseName;
 use crate::names::credentials::has_credentials;
 use crate::subscription;
 
-/// What a command takes to know the `ClusterStack`.
+/// Options that describe the `ClusterStack`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StackArguments {
     /// File with the ClusterStack: its name, its source and the settings of the Flux objects

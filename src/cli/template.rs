@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     output: Format,
 }
 
-/// How values are printed.
+/// The output format of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A document for each Cluster and template

@@ -42,7 +42,7 @@ pub struct Hold {
     pub release: String,
     /// The stage that it must not come to.
     pub stage: String,
-    /// Why, in a person's words.
+    /// The reason for the hold, as free text.
     pub reason: String,
     /// The commit that had brought it to the stage. `git log` and `stackflux history` say when it was taken back.
     pub commit: String,

@@ -42,8 +42,8 @@ pub struct Stage {
     /// The stage that releases are promoted from. Absent for a stage that releases are published to.
     #[serde(default)]
     pub after: Option<String>,
-    /// How long the clusters of the stage before must have been ready with a release, such as `24h`. Absent, their
-    /// status is not asked for.
+    /// Minimum time for which the clusters of the previous stage must have been ready with a release, such as `24h`. By
+    /// default, their status is not queried.
     #[serde(default)]
     pub soak: Option<Duration>,
     /// Files and directories, on the branch of the stage, with the ClusterStacks of this stage, its Clusters and the

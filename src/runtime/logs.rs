@@ -17,13 +17,13 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 /// The log level, named as in Flux's controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// Everything, that of libraries included
+    /// Everything, including messages of libraries
     Trace,
     /// Every decision and every write
     Debug,
-    /// What changes
+    /// Changes
     Info,
-    /// What fails
+    /// Failures
     Error,
 }
 

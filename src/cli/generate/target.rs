@@ -11,7 +11,7 @@ use crate::sink::directory::Directory;
 use crate::sink::layout::Part;
 use crate::sink::update::{Budget, Delivery, Limit, Overwrite, Scope, sources, update};
 
-/// What is written over, and what may go.
+/// Permissions to overwrite edited files and to remove objects.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Rules {
     /// Overwrite this file of the target, or the files below this directory, even if edited

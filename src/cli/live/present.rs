@@ -84,7 +84,7 @@ pub(in crate::cli) async fn namespaces(
     Ok(found.into_iter().filter_map(named).collect())
 }
 
-/// What removal budgets count, of all namespaces.
+/// The objects of all namespaces that removal budgets count.
 pub(in crate::cli) struct Counted {
     pub(in crate::cli) clusters: Vec<Cluster>,
     /// The `ClusterAddon`s by the key of their Cluster.

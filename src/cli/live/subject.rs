@@ -15,7 +15,7 @@ pub(in crate::cli) struct ObjectArguments {
     object: Vec<String>,
 }
 
-/// As [`ObjectArguments`], where it may be left out.
+/// Optional [`ObjectArguments`].
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct OptionalObject {
     /// Show only this clusterstack (csk, cs), release (cskr) or cluster (caddon), as csk/demo

@@ -8,7 +8,7 @@ use crate::cli::CommandResult;
 use crate::cli::error::CliError;
 use crate::cli::output::Format;
 
-/// What is looked at, how often, and how it is shown.
+/// The objects to show, the refresh interval, and the output format.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct View {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::promote::document::{Document, shortened};
 /// Maximum length of a trailer's value in a pull request, in characters.
 const MAX_TRAILER_CHARACTERS: usize = 1000;
 
-/// What becomes of the change. Nothing is written without one of the flags.
+/// The delivery of the change. Without one of the flags, the command writes nothing.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Delivery {
     /// Commit the change and push it to the branch of the stage

@@ -200,13 +200,13 @@ pub struct Artifact {
 /// The status fields of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindStatus {
-    /// Of a `HelmRelease`.
+    /// The status of a `HelmRelease`.
     HelmRelease(HelmReleaseStatus),
-    /// Of a `Kustomization`.
+    /// The status of a `Kustomization`.
     Kustomization(KustomizationStatus),
-    /// Of a `GitRepository`.
+    /// The status of a `GitRepository`.
     GitRepository(Box<GitRepositoryStatus>),
-    /// Of a `HelmChart`.
+    /// The status of a `HelmChart`.
     HelmChart(Box<HelmChartStatus>),
 }
 
