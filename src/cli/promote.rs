@@ -35,7 +35,7 @@ use crate::promote::trailers;
 /// the commit says so.
 ///
 /// Exits with 0 if the release was promoted or nothing had to be done, with 1 if the changes were only shown or the
-/// clusters do not vouch for the release, and with 2 on errors, such as a release that is held or has different
+/// clusters have not completed the soak, and with 2 on errors, such as a release that is held or has different
 /// content in the target stage.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -118,7 +118,10 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     show(&promotion, arguments.output)?;
     if let Soak::Missing(_) = promotion.soak {
         let from = &promotion.from;
-        terminal::problem(format!("refused: the clusters of {from} do not vouch for {}", promotion.release));
+        terminal::problem(format!(
+            "refused: the clusters of {from} have not completed the soak of {}",
+            promotion.release
+        ));
         return Ok(Outcome::Differs);
     }
     if !arguments.delivery.is_wanted() {

@@ -39,17 +39,19 @@ pub struct Promotion {
     pub effect: Effect,
 }
 
-/// Whether the clusters of the source stage vouch for the release.
+/// Whether the clusters of the source stage have completed the soak of the release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Soak {
     /// All clusters have been ready for long enough.
-    Vouched(SoakResult),
+    #[serde(rename = "vouched")]
+    Complete(SoakResult),
     /// The clusters were not queried although the stage requires a soak (`--offline`).
-    NotAsked,
+    #[serde(rename = "notAsked")]
+    NotQueried,
     /// The stage requires no soak.
     NotRequired,
-    /// The clusters do not vouch for the release; the problems.
+    /// The clusters have not completed the soak; the problems.
     Missing(Vec<String>),
 }
 
@@ -58,17 +60,17 @@ impl Soak {
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
-            Self::Vouched(soaked) => {
-                let clusters = if soaked.clusters.len() == 1 { "cluster" } else { "clusters" };
+            Self::Complete(result) => {
+                let clusters = if result.clusters.len() == 1 { "cluster" } else { "clusters" };
                 format!(
                     "{} {clusters} ready with this content for {}, since {}{}",
-                    soaked.clusters.len(),
-                    HumanDuration(jiff::SignedDuration::from_secs(soaked.seconds)),
-                    soaked.since,
-                    soaked.only
+                    result.clusters.len(),
+                    HumanDuration(jiff::SignedDuration::from_secs(result.seconds)),
+                    result.since,
+                    result.only
                 )
             }
-            Self::NotAsked => "not asked (--offline)".to_owned(),
+            Self::NotQueried => "not asked (--offline)".to_owned(),
             Self::NotRequired => "not required".to_owned(),
             Self::Missing(problems) => format!("missing: {}", problems.join("; ")),
         }
@@ -112,12 +114,12 @@ fn head(promotion: &Promotion) -> Vec<Block> {
             .words(" has it at ")
             .code(short(commit)),
         match soak {
-            Soak::Vouched(_) => Line::new("Soak: ").words(&soak.sentence()),
+            Soak::Complete(_) => Line::new("Soak: ").words(&soak.sentence()),
             Soak::Missing(problems) => Line::new("Soak: ")
                 .strong("missing")
                 .words(": ")
                 .codes(problems.iter().map(String::as_str), MAX_NAMES),
-            Soak::NotAsked | Soak::NotRequired => Line::new("Soak: ").strong(&soak.sentence()),
+            Soak::NotQueried | Soak::NotRequired => Line::new("Soak: ").strong(&soak.sentence()),
         },
     ];
     if let Some(reason) = lifts_hold {

@@ -119,7 +119,7 @@ fn failure_text(refusal: &SoakFailure) -> String {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };
-    format!("stage {stage} does not vouch for {release}:{listed}{more}")
+    format!("stage {stage} has not completed the soak of {release}:{listed}{more}")
 }
 
 /// Checks the releases of this name in the namespaces of the stage's `ClusterStacks`, and all their Clusters. `others`

@@ -147,7 +147,11 @@ fn promotion_before_soak_is_refused(stages: &Stages) {
     stages.stage.wait_at("a", V2);
     let young = stages.promote(&["--push"]);
     assert_eq!(young.code, 1, "{}{}", young.stdout, young.stderr);
-    assert!(young.stderr.contains("refused: the clusters of stage do not vouch"), "{}", young.stderr);
+    assert!(
+        young.stderr.contains("refused: the clusters of stage have not completed the soak"),
+        "{}",
+        young.stderr
+    );
     let expected = format!("Cluster {}/a has been ready with it for ", stages.stage.namespace);
     assert!(
         young.stdout.contains(&expected) && young.stdout.contains("but 1h are required"),

@@ -54,7 +54,7 @@ pub(super) fn soak(
 ) -> Result<Soak, CliError> {
     let Some(required) = step.to.required_soak() else { return Ok(Soak::NotRequired) };
     if arguments.offline {
-        return Ok(Soak::NotAsked);
+        return Ok(Soak::NotQueried);
     }
     let (snapshot, notices) = block_on(arguments.asked.read()).map_err(|error| CliError {
         hint: Some(error.hint.unwrap_or_else(|| {
@@ -95,7 +95,7 @@ fn check(
         only,
     };
     match soak::check(&requirement, (&releases, &others), &members.collect::<Vec<_>>()) {
-        Ok(soaked) => Soak::Vouched(soaked),
+        Ok(result) => Soak::Complete(result),
         Err(refusal) => Soak::Missing(refusal.problems),
     }
 }

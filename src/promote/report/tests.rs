@@ -81,7 +81,7 @@ fn promotion() -> Promotion {
         from: "stage".into(),
         commit: "0123456789abcdef0123456789abcdef01234567".into(),
         to: "prod".into(),
-        soak: Soak::Vouched(SoakResult {
+        soak: Soak::Complete(SoakResult {
             clusters: vec!["a/b".into(), "a/c".into()],
             since: "2026-11-20T10:00:00Z".parse().unwrap(),
             seconds: 93_780,
@@ -125,8 +125,8 @@ fn report_has_all_sections() {
 #[test]
 fn unqueried_clusters_are_in_report_and_commit() {
     let mut promotion = promotion();
-    let Soak::Vouched(soaked) = &mut promotion.soak else { panic!() };
-    soaked.only.selector = Some("wave=1".to_owned());
+    let Soak::Complete(result) = &mut promotion.soak else { panic!() };
+    result.only.selector = Some("wave=1".to_owned());
     let expected = "since 2026-11-20T10:00:00Z; only Clusters with the labels wave=1 were queried";
     assert!(promotion.soak.sentence().ends_with(expected));
     assert!(document(&promotion).to_plain().contains(&format!("{expected}\n")));
@@ -207,7 +207,7 @@ fn report_without_stacks_names_the_missing_inputs() {
     let why = "it follows the branch other".to_owned();
     promotion.effect.elsewhere.push(NotFollowing { stack: "prod/other".into(), why });
     promotion.effect.upgrades[0].namespace = None;
-    promotion.soak = Soak::NotAsked;
+    promotion.soak = Soak::NotQueried;
     let text = document(&promotion).to_plain();
     assert!(text.contains("No ClusterStack of prod is known for this release"), "{text}");
     assert!(text.contains("ClusterStack prod/other does not count: it follows the branch other\n"), "{text}");

@@ -229,7 +229,9 @@ fn long_problem_list_is_truncated() {
     world.members = (0..30).map(|at| (cluster(&format!("c{at}"), RELEASE, &json!([])), None)).collect();
     let text = world.ask("1h").unwrap_err().to_string();
     assert!(
-        text.starts_with("stage stage does not vouch for openstack-scs-1-32-v2:\n  Cluster tenant/c0"),
+        text.starts_with(
+            "stage stage has not completed the soak of openstack-scs-1-32-v2:\n  Cluster tenant/c0"
+        ),
         "{text}"
     );
     assert!(text.contains("c19") && !text.contains("c20") && text.ends_with("\n  and 10 more"), "{text}");
