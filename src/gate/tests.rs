@@ -45,7 +45,7 @@ fn cluster_action_follows_cluster_and_addon() {
 }
 
 #[test]
-fn deleted_cluster_addon_hands_over_or_deletes_its_objects() {
+fn deleted_cluster_addon_hands_over_or_deletes() {
     let wanted = Around { backing: Backing::Wanted, ..Around::default() };
     let removing = Around { removing: true, ..wanted };
     let deleted = owned(Some("a"), true);

@@ -261,7 +261,7 @@ async fn interrupted_download_is_resumed() {
 }
 
 #[tokio::test]
-async fn interrupted_file_download_without_ranges_starts_over() {
+async fn download_without_ranges_starts_over() {
     let host = Host::start(in_turn([|| broken(200, b"01234", Some(10)), || reply(200, "0123456789")])).await;
     let file = tokio::fs::File::from_std(tempfile::tempfile().unwrap());
     let (file, _) =

@@ -74,7 +74,7 @@ fn versions_compare_within_their_channel_as_numbers() {
 }
 
 #[test]
-fn long_names_stay_distinct_and_short_ones_stay_themselves() {
+fn long_names_stay_distinct_short_ones_unchanged() {
     let (one, two) = (format!("{}.cni", "c".repeat(60)), format!("{}.csi", "c".repeat(60)));
     let (one, two) = (ObjectName::bounded(&one).unwrap(), ObjectName::bounded(&two).unwrap());
     assert_ne!(one, two);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn release_that_has_a_source_in_a_third_namespace_keeps_it() {
+    fn release_keeps_source_in_third_namespace() {
         let (both, none): (&[&str], &[&str]) = (&["v1", "v2"], &[]);
         let table = [
             ("absent", "flux", None, release("b", none), vec![release("a", both)], None),

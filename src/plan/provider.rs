@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provider_object_is_written_again_only_if_its_fields_differ() {
+    fn provider_object_is_rewritten_only_if_different() {
         let desired = json!({
             "metadata": {"labels": {"a": "b"}, "annotations": {}, "ownerReferences": [{"uid": "1", "controller": true}]},
             "spec": {"cloud": "one", "images": [{"name": "x"}], "none": {}},

@@ -61,7 +61,7 @@ fn plan_has_these_objects_in_this_order() {
 }
 
 #[test]
-fn planned_objects_render_cluster_values_without_suspend() {
+fn planned_objects_have_values_and_no_suspend() {
     let plan = Fixture::new().plan("v1", &["one"]);
     let release = plan.objects().find(|object| object.id.name == "one.ccm").unwrap();
     assert_eq!(rendered_values(&release.value), Some(json!({"cluster": "one", "port": 6443})));
@@ -139,7 +139,7 @@ fn new_release_changes_only_changed_addons() {
 }
 
 #[test]
-fn per_namespace_sources_are_referenced_within_the_namespace() {
+fn per_namespace_source_is_referenced_locally() {
     let mut fixture = Fixture::new();
     fixture.stack.flux.sources = SourcePlacement::PerNamespace;
     fixture.edit_cluster = |cluster| {

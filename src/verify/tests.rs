@@ -382,7 +382,7 @@ fn identity_is_matched_exactly_in_flux() {
 }
 
 #[test]
-fn signature_tags_are_distinguished_from_release_names() {
+fn signature_tags_differ_from_release_names() {
     let tag = manifest().to_string().replace(':', "-");
     for ending in ["", ".sig", ".att", ".sbom"] {
         assert!(stored::is_tag_of_signatures(&format!("{tag}{ending}")), "{ending}");

@@ -214,7 +214,7 @@ fn config(cases: u32) -> Config {
 }
 
 #[test]
-fn random_specs_break_the_same_rules_in_cel_and_offline() {
+fn cel_and_offline_rules_agree_on_random_specs() {
     let definition = Definition::current();
     let outcome = TestRunner::new(config(64)).run(&stacks(), |stack| {
         let found = definition.disagreement(&stack);

@@ -208,7 +208,7 @@ fn rollback_holds_release_until_lifted() {
 }
 
 #[test]
-fn rollback_of_multi_release_commit_requires_release_flag() {
+fn multi_release_rollback_requires_release_flag() {
     let stacks = Stacks::new("several");
     let run = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);
     assert_eq!(run.code, 2);
@@ -297,7 +297,7 @@ fn reason_cannot_turn_rollback_into_promotion() {
 }
 
 #[test]
-fn hold_on_present_release_is_reported_and_lifted_alone() {
+fn hold_on_present_release_is_reported_and_lifted() {
     let stacks = Stacks::new("held-and-there");
     stacks.done(&with(&PROMOTE, &["--push"]));
     stacks.done(&with(&ROLLBACK, &["--push"]));

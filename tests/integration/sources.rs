@@ -67,7 +67,7 @@ fn proxy_is_used_except_for_loopback() {
 }
 
 #[test]
-fn registry_password_from_environment_is_sent_but_not_printed() {
+fn registry_password_is_sent_but_not_printed() {
     let (registry, asked) = listen(
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     );

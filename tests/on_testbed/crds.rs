@@ -151,7 +151,7 @@ fn manifests_for_the_go_operator(namespace: &str) -> [Value; 4] {
 }
 
 #[test]
-fn manifests_for_the_go_operator_are_admitted_unchanged() {
+fn manifests_of_go_operator_are_admitted_unchanged() {
     management();
     let namespace = Testbed::shared().namespace("go").unwrap();
     for manifest in manifests_for_the_go_operator(&namespace) {

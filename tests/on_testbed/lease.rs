@@ -51,7 +51,7 @@ async fn lease(namespace: &Namespace) -> LeaseSpec {
 }
 
 #[test]
-fn paused_leader_is_replaced_after_lease_and_stays_fenced() {
+fn paused_leader_is_replaced_and_stays_fenced() {
     let namespace = namespace("lease-paused");
     // Tasks of this runtime run only within `block_on`: like a stopped process.
     let paused = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -32,7 +32,7 @@ spec:
 ";
 
 #[test]
-fn real_stack_from_go_sample_becomes_ready_on_two_clusters() {
+fn go_sample_becomes_ready_on_two_clusters() {
     let testbed = Testbed::start_own(&Options { workloads: &CLUSTERS, ..Options::default() }).unwrap();
     let (management, namespace) = (testbed.management(), testbed.namespace("stacks").unwrap());
     apply_definitions(management);

@@ -76,7 +76,7 @@ fn play_cloud_controller(workload: &Cluster) {
 }
 
 #[test]
-fn addons_waiting_for_nodes_leave_room_for_cloud_controllers() {
+fn waiting_addons_leave_room_for_cloud_controllers() {
     let options = Options { workloads: &WORKLOADS, helm_concurrent: WORKERS, ..Options::default() };
     let testbed = Testbed::start_own(&options).unwrap();
     for workload in testbed.workloads() {

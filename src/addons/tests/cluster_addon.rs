@@ -13,7 +13,7 @@ fn desired_cluster_addon_is_as_desired() {
 }
 
 #[test]
-fn cluster_addon_with_a_changed_field_is_written_again() {
+fn changed_cluster_addon_is_written_again() {
     let cluster = cluster(&json!({}));
     for (changes, expected, why) in [
         (json!({}), true, "nothing is missing"),

@@ -41,7 +41,7 @@ fn deletion_is_confirmed_by_one_of_its_causes() {
 }
 
 #[test]
-fn deleted_cluster_addon_is_confirmed_by_its_own_deletion() {
+fn deletion_of_cluster_addon_confirms_its_teardown() {
     let another = json!({"metadata": {"uid": "another"}});
     for (cached, live, expected, why) in [
         (json!({}), Some(deleted()), false, "the cache does not have the deletion"),

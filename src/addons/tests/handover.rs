@@ -46,7 +46,7 @@ fn object_is_owned_until_the_api_server_denies_it() {
 }
 
 #[test]
-fn handover_is_confirmed_by_deleted_addon_and_living_cluster() {
+fn handover_needs_deleted_addon_and_existing_cluster() {
     let addon = cluster_addon(&deleted());
     let both = |addon: Value, cluster: Value| (Some(addon), Some(cluster));
     for (live, expected, why) in [

@@ -148,7 +148,7 @@ fn candidates_are_objects_that_release_does_not_have() {
 }
 
 #[test]
-fn prune_is_confirmed_by_unchanged_cluster_and_cluster_addon() {
+fn prune_needs_unchanged_cluster_and_addon() {
     let (cached, addon) = (cluster(&json!({})), cluster_addon(&json!({})));
     let class =
         |name: &str| json!({"spec": {"topology": {"classRef": {"name": name, "namespace": "stacks"}}}});

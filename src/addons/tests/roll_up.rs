@@ -106,7 +106,7 @@ fn unavailable_release_keeps_addons() {
 }
 
 #[test]
-fn held_cluster_keeps_the_addons_of_the_release_before() {
+fn held_cluster_keeps_addons_of_previous_release() {
     let mut scene = Scene::new();
     scene.fixture.edit_cluster = |cluster| cluster["status"] = json!({});
     let facts = scene.facts();

@@ -100,7 +100,7 @@ fn unrepresentable_values_are_named_with_lines() {
 }
 
 #[test]
-fn multi_document_file_yields_cluster_stack_with_file_lines() {
+fn multi_document_file_keeps_line_numbers() {
     let other = "# The ClusterStack of the team\n---\n# none here\n--- # ClusterStack\n\
                  {kind: ConfigMap, data: {a: ClusterStack}}\n---\nkind: [broken\n---\n";
     ClusterStack::from_yaml(&format!("{other}{GOOD}")).unwrap();

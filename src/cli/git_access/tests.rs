@@ -27,7 +27,7 @@ fn file(directory: &TempDir, name: &str, content: &str) -> String {
 }
 
 #[test]
-fn git_user_with_password_file_comes_from_flag_then_url() {
+fn git_user_comes_from_flag_then_url() {
     let directory = TempDir::new().unwrap();
     let password = file(&directory, "password", "s3cret\n");
     let arguments = ["--git-password-file", &password];

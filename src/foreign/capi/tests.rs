@@ -61,7 +61,7 @@ fn templates_see_the_v1beta1_spellings() {
 }
 
 #[test]
-fn other_objects_and_odd_shapes_are_refused_or_harmless() {
+fn unexpected_shapes_are_refused_or_ignored() {
     assert!(Cluster::new(json!({"apiVersion": "v1", "kind": "Cluster"})).is_err());
     assert!(Cluster::new(json!([])).is_err());
     let odd = json!({

@@ -65,7 +65,7 @@ fn branch_with_non_utf8_name_is_ignored() {
 }
 
 #[test]
-fn empty_repository_has_no_branch_and_missing_one_is_reported() {
+fn missing_branch_and_empty_repository_are_reported() {
     let (directory, path) = bare();
     let clone = BareRepository::temporary(access(&path)).unwrap();
     for reference in [Reference::Head, Reference::Branch("main".into())] {

@@ -87,7 +87,7 @@ fn emptied_directory_has_only_later_files() {
 }
 
 #[test]
-fn copied_directory_contains_source_content_and_later_edits() {
+fn copied_directory_has_source_and_later_edits() {
     let found = after(|edit, snapshot| {
         let tree = snapshot.tree_id("a").unwrap().unwrap();
         edit.copy_directory(tree, "copy").unwrap();

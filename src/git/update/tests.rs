@@ -36,7 +36,7 @@ fn text(clone: &BareRepository, commit: CommitId, path: &str) -> Option<String> 
 }
 
 #[test]
-fn first_commit_creates_branch_and_same_edit_adds_none() {
+fn repeated_first_edit_makes_one_commit() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     let first = commit(write(&clone, &main_branch(), &[("a/b", "1")]));
@@ -178,7 +178,7 @@ fn branch_of_merged_pull_request_is_reused() {
 }
 
 #[test]
-fn foreign_commit_on_pull_request_branch_is_not_overwritten() {
+fn foreign_commit_on_pull_request_branch_is_kept() {
     let (_directory, remote) = bare();
     let clone = clone(&remote);
     write(&clone, &main_branch(), &[("a", "1")]);

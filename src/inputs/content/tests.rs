@@ -81,7 +81,7 @@ fn chart(of: &Release, in_release: &Release, digest: &str) -> Value {
 }
 
 #[test]
-fn lowest_release_with_equal_content_becomes_chart_source() {
+fn lowest_release_of_equal_content_is_chart_source() {
     let first = release("docker-demo-1-34-v1", "a: 1\n");
     let (second, changed) =
         (release("docker-demo-1-34-v2", "a: 1\n"), release("docker-demo-1-34-v3", "a: 2\n"));

@@ -16,7 +16,7 @@ fn repository(spec: &Value) -> Value {
 }
 
 #[test]
-fn existing_git_repository_provides_access_and_is_not_written() {
+fn referenced_git_repository_is_used_but_not_written() {
     let reference =
         json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}, "path": "here"});
     let spec = json!({

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn operators_of_different_shards_have_different_leases() {
+fn operators_of_shards_have_different_leases() {
     let names = [None, Some("shard=a"), Some("shard=b")].map(lease_name);
     assert_eq!(names[0], LEASE);
     assert!(names[1].starts_with(LEASE) && names[2].starts_with(LEASE));

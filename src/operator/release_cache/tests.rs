@@ -74,7 +74,7 @@ async fn same_content_at_other_commit_has_that_commit() {
 }
 
 #[tokio::test]
-async fn failed_artifact_fetch_keeps_last_good_catalog_and_retries() {
+async fn failed_fetch_keeps_last_catalog_and_retries() {
     let (old, new) = (stack_repository(&[V1]), stack_repository(&[V1, V2]));
     let server = Server::with(&old).await;
     let (cache, key) = (cache(), key("a", V1));
@@ -93,7 +93,7 @@ async fn failed_artifact_fetch_keeps_last_good_catalog_and_retries() {
 }
 
 #[tokio::test]
-async fn broken_artifact_keeps_last_good_catalog_without_refetch() {
+async fn invalid_artifact_keeps_last_catalog_without_retry() {
     let (old, broken) = (stack_repository(&[V1]), b"no archive at all");
     let server = Server::with(&old).await;
     let (cache, key) = (cache(), key("a", V1));

@@ -123,7 +123,7 @@ fn refused_source_spends_no_budget() {
 }
 
 #[test]
-fn refused_deletion_of_earlier_source_is_reported_alone() {
+fn refused_deletion_of_old_source_is_reported() {
     let facts = facts();
     let decision = decide(&facts);
     for (ready, is_refused, expected) in [
@@ -188,7 +188,7 @@ fn unread_repository_is_retried_and_kept_stack_waits() {
 }
 
 #[test]
-fn invalid_source_is_reported_and_leaves_the_status_of_the_last() {
+fn invalid_source_keeps_status_of_the_last_one() {
     let mut facts = facts();
     let mut stack = stack();
     let source = json!({"gitRepository": "stacks/demo-catalog", "revision": "main@sha1:c0ffee"});

@@ -266,7 +266,7 @@ fn lines_are_a_literal_block() {
 }
 
 #[test]
-fn lines_that_a_block_would_lose_are_quoted_line_by_line() {
+fn lines_lost_in_a_block_are_quoted() {
     let object = json!({"a": {"b": ["x \n\n  y\r\nz", "\tx\t\n"]}});
     let expected =
         lines(&["a:", "  b:", r#"  - "x \n\n\"#, r"    \  y\r\n\", r#"    z""#, r#"  - "\tx\t\n""#]);

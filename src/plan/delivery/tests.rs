@@ -33,7 +33,7 @@ fn with(field: &str, value: Value) -> FluxObject {
 }
 
 #[test]
-fn nothing_is_done_only_if_all_is_known_to_be_as_planned() {
+fn object_is_skipped_only_if_known_as_planned() {
     let object = found(&as_planned());
     let (expected, other) = (object.spec_digest.clone(), SpecDigest::kept("0"));
     let written = |spec_digest, owner, namespace| Baseline::LastWrite { spec_digest, owner, namespace };
@@ -152,7 +152,7 @@ fn without_other_managers_nothing_is_foreign() {
 }
 
 #[test]
-fn written_object_omits_status_defaults_and_foreign_metadata() {
+fn written_object_omits_status_and_foreign_metadata() {
     let object = json!({
         "apiVersion": "a/v1", "kind": "K",
         "metadata": {"name": "o", "namespace": "n", "uid": "1", "labels": {"ours": "1", "theirs": "2"},

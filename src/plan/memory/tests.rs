@@ -89,7 +89,7 @@ fn edited_chart_gets_its_planned_path_again() {
 }
 
 #[test]
-fn pin_is_that_of_the_release_and_never_an_edited_source() {
+fn pin_comes_from_release_not_edited_source() {
     let fixture = Fixture::new();
     let [source, _] = objects(&fixture);
     let (before, other) = ("2222222222222222222222222222222222222222", "https://evil.example.org/");
@@ -122,7 +122,7 @@ fn pin_is_that_of_the_release_and_never_an_edited_source() {
 }
 
 #[test]
-fn object_without_record_counts_with_the_digest_of_its_plan() {
+fn object_without_record_counts_with_plan_digest() {
     let fixture = Fixture::new();
     let [source, chart] = objects(&fixture);
     let (mut moved, mut earlier) = (Fixture::new(), Fixture::new());
@@ -198,7 +198,7 @@ fn left_pin_is_recognized_by_its_stack() {
 }
 
 #[test]
-fn source_that_the_operator_rewrote_counts_with_its_new_commit() {
+fn rewritten_source_counts_with_its_new_commit() {
     let fixture = Fixture::new();
     let [source, _] = objects(&fixture);
     let mut earlier = Fixture::new();

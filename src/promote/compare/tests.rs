@@ -44,7 +44,7 @@ fn target<'a>(
 }
 
 #[test]
-fn stack_with_other_repository_or_branch_does_not_follow_stage() {
+fn other_repository_or_branch_does_not_follow_stage() {
     let source = |url: &str, branch: &str| json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": branch}}});
     let stacks =
         [source("https://h/r", "main"), source("https://h/other", "main"), source("https://h/r", "other")];
@@ -96,7 +96,7 @@ fn other_minor_version_has_other_stacks() {
 }
 
 #[test]
-fn only_clusters_that_may_go_to_the_release_are_planned() {
+fn only_clusters_that_may_upgrade_are_planned() {
     let there = releases(&["1-31-v4", "1-32-v1", "1-32-v2", "1-32-v3", "1-30-v1", "1-33-v1"]);
     let why = |from: &str| unreachable(&release(from), &release("1-32-v2"), &there);
     assert_eq!((why("1-32-v1"), why("1-31-v4")), (None, None));

@@ -68,7 +68,7 @@ fn tag_follows_no_stage_and_default_is_master() {
 }
 
 #[test]
-fn stack_of_another_repository_does_not_follow_the_stage() {
+fn stack_of_other_repository_follows_no_stage() {
     let at = |url: &str, repository: &str| {
         let source = json!({"git": {"url": url, "path": "prod/releases", "ref": {"branch": "main"}}});
         why(&source, ("main", repository), &[])

@@ -147,7 +147,7 @@ fn foreign_text_cannot_change_a_pull_request() {
 }
 
 #[test]
-fn thousand_clusters_with_same_change_share_one_paragraph() {
+fn clusters_with_same_change_share_one_paragraph() {
     let mut promotion = promotion();
     let names = (0..1000).map(|at| format!("cluster-{at}"));
     let same = names.map(|name| cluster(&name, vec![changed(&name, "cni", 1, 2)]));
@@ -158,7 +158,7 @@ fn thousand_clusters_with_same_change_share_one_paragraph() {
 }
 
 #[test]
-fn thousand_different_clusters_fit_into_pull_request_text() {
+fn thousand_different_clusters_fit_into_pull_request() {
     let mut promotion = promotion();
     let one = |at: usize| {
         let name = format!("cluster-{at}");

@@ -104,7 +104,7 @@ fn stage_without_branch_uses_that_of_the_file() {
 }
 
 #[test]
-fn names_paths_and_branches_that_lead_elsewhere_are_refused() {
+fn unsafe_names_paths_and_branches_are_refused() {
     for stage in [
         "name: A",
         "name: \"\"",

@@ -166,7 +166,7 @@ fn obstacle_is_reported() {
 }
 
 #[test]
-fn held_back_release_is_not_published_to_its_stage_directory() {
+fn held_release_is_not_published_to_its_stage() {
     let (_directory, remote) = bare();
     let target = target(&remote);
     write(

@@ -24,7 +24,7 @@ fn ask(holds: &str, stages: Option<&str>, directory: &str, branch: Option<&str>)
 }
 
 #[test]
-fn hold_applies_only_to_its_stage_directory_and_branch() {
+fn hold_applies_to_its_directory_and_branch_only() {
     let in_stage = |directory, branch| ask(&holds("stage"), Some(STAGES), directory, branch).is_some();
     assert!(in_stage("stage/releases", Some("main")) && in_stage("stage/releases", None));
     assert!(!in_stage("prod/releases", Some("main")) && !in_stage("releases", None));
@@ -40,7 +40,7 @@ fn branch_without_stages_obeys_all_holds() {
 }
 
 #[test]
-fn files_that_cannot_be_read_refuse_and_none_hold_nothing() {
+fn unreadable_files_refuse_and_missing_hold_nothing() {
     let place = HoldScope { repository: "stacks", branch: None, directory: "releases" };
     let name = NAME.parse().unwrap();
     assert_eq!(held(&name, &place, |_| Ok(None)).unwrap(), None);

@@ -96,7 +96,7 @@ async fn archives_share_one_limit() {
 }
 
 #[tokio::test]
-async fn too_many_charts_or_repositories_are_refused_without_request() {
+async fn too_many_charts_are_refused_without_request() {
     let host = repository(&hex(), "cilium-1.2.3.tgz").await;
     let of = |count: usize, path: &dyn Fn(usize) -> String| -> Vec<Missing> {
         let chart = |number| Missing {

@@ -35,7 +35,7 @@ fn flux_s_own_list() {
 }
 
 #[test]
-fn one_pattern_replaces_the_list_but_not_version_control() {
+fn pattern_replaces_defaults_but_not_git_files() {
     assert!(!left_out("docs\n", "logo.png"));
     assert!(left_out("docs\n", "docs/x"));
     assert!(left_out("docs\n", ".gitignore"));

@@ -157,7 +157,7 @@ fn nothing_written_yet_is_never_ready() {
 }
 
 #[test]
-fn addon_deadline_restarts_after_write_or_settled_phase() {
+fn deadline_restarts_after_write_or_settled_phase() {
     let status = |phase: &str, since: &str| AddonStatus {
         phase: Some(phase.to_owned()),
         since: Some(Time(at(since))),
@@ -195,7 +195,7 @@ fn removed_addon_does_not_affect_addons_ready() {
 }
 
 #[test]
-fn held_addon_is_reported_in_delivered_not_values_rendered() {
+fn held_addon_is_reported_in_delivered_only() {
     for (reason, expected, message) in [
         (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
         (Reason::Terminating, "False", "its old object goes"),

@@ -168,7 +168,7 @@ fn stack_is_never_better_than_its_worst_release() {
 
 /// Releases that a suspended ClusterStack does not publish are not an issue; a suspended source is one.
 #[test]
-fn suspended_source_counts_and_suspended_publishing_does_not() {
+fn suspended_source_counts_suspended_publishing_not() {
     let suspended = || Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), "is suspended");
     let mut of_source = facts([]);
     of_source.source_ready = suspended();

@@ -161,7 +161,7 @@ fn missing_parts_are_named() {
 }
 
 #[test]
-fn broken_release_reports_line_and_unread_one_keeps_status() {
+fn invalid_release_reports_line_unread_keeps_status() {
     let release = release(false);
     let first = roll_up(good(&release));
     let report = |status| Report::new(status, "UnknownAction", "clusteraddon.yaml:3: no");

@@ -50,7 +50,7 @@ fn transition_time_changes_only_with_the_status() {
 }
 
 #[test]
-fn addon_summary_reports_issue_before_unknown_before_applied() {
+fn addon_summary_orders_issue_unknown_applied() {
     let failure = failed(Transient, "InstallFailed", "no luck");
     let applied = Verdict::Applied;
     let ready = addons(vec![("cni", Some(applied.clone())), ("csi", Some(applied.clone()))]);

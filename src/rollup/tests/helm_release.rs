@@ -279,7 +279,7 @@ fn rollback_that_flux_calls_success_is_not_applied() {
 
 /// Such as after `flux reconcile helmrelease --force`: the content that Helm rolled back to is the wanted one.
 #[test]
-fn rollback_to_values_of_the_wanted_content_is_applied() {
+fn rollback_to_planned_values_is_applied() {
     let revision = |status: &str, action: &str| json!({"version": 2, "status": status, "chartVersion": CHART, "configDigest": "x", "action": action});
     let history = json!([revision("deployed", "rollback"), revision("failed", "upgrade")]);
     let mut release = object(but("history", history), &[READY]);

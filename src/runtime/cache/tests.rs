@@ -98,7 +98,7 @@ fn late_write_answer_does_not_restore_deleted_object() {
 }
 
 #[test]
-fn late_deletion_answer_does_not_restore_what_a_list_lacks() {
+fn late_deletion_answer_restores_no_missing_object() {
     let mut terminating = object("a", "2", "x");
     terminating.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-11-23T10:00:00Z")).unwrap());
@@ -157,7 +157,7 @@ fn own_write_seen_first_by_watch_is_not_reported() {
 }
 
 #[test]
-fn foreign_change_during_own_write_is_reported_after_answer() {
+fn foreign_change_during_write_is_reported_after_it() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();
     let key = Key::new("n", "a");

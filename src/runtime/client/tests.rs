@@ -38,7 +38,7 @@ fn terminating_namespace_is_recognized_by_cause() {
 }
 
 #[tokio::test]
-async fn proxy_of_a_kubeconfig_is_refused_without_its_password() {
+async fn kubeconfig_proxy_error_hides_its_password() {
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("kubeconfig");
     let content = serde_json::json!({

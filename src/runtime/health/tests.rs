@@ -88,7 +88,7 @@ fn addresses() {
 }
 
 #[test]
-fn unreachable_api_server_is_one_line_with_its_address() {
+fn unreachable_api_server_error_is_one_line() {
     let readiness = Readiness::starting(SERVER);
     readiness.started();
     let kinds = ["Cluster", "ClusterStack", "HelmRelease"];

@@ -57,7 +57,7 @@ fn log_line_has_the_fields_of_its_spans() {
 }
 
 #[test]
-fn log_level_selects_messages_of_stackflux_and_libraries() {
+fn log_level_selects_messages_by_crate() {
     let logged = |level| {
         let lines = written(level, LogEncoding::Json);
         ["compared", "held", "refused", "unreachable"].map(|word| lines.contains(word))

@@ -88,7 +88,7 @@ async fn duplicate_request_runs_once() {
 }
 
 #[tokio::test]
-async fn key_changed_while_running_runs_again_but_never_concurrently() {
+async fn key_changed_while_running_runs_again_afterwards() {
     let (trigger, requests) = queue();
     trigger.now(1);
     let (running, most, again) = (Cell::new(0), Cell::new(0), trigger.clone());

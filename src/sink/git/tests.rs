@@ -26,7 +26,7 @@ fn target() -> Target {
 }
 
 #[test]
-fn commit_contains_directory_files_and_repeat_makes_none() {
+fn commit_has_directory_files_and_repeat_is_none() {
     let repository = TempDir::new().unwrap();
     git2::Repository::init_bare(repository.path()).unwrap();
     let plan = Fixture::new().plan("v1", &["one", "two"]);
@@ -60,7 +60,7 @@ fn commit_contains_directory_files_and_repeat_makes_none() {
 }
 
 #[test]
-fn links_directories_and_large_files_are_distinguished() {
+fn links_directories_large_files_are_distinguished() {
     let repository = TempDir::new().unwrap();
     let bare = git2::Repository::init_bare(repository.path()).unwrap();
     let blob = bare.blob(b"text").unwrap();

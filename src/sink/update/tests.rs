@@ -78,7 +78,7 @@ fn list(files: &Files, directory: &str) -> Vec<String> {
 const CNI: &str = "clusters/stacks/one/helmrelease-one.cni.yaml";
 
 #[test]
-fn delivered_directories_list_and_index_every_object_file() {
+fn delivered_directories_list_and_index_all_files() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let files = delivered(&plan);
     let expected = ["cluster-class", "clusters/stacks/one", "clusters/stacks/two", "node-images", "sources"];
@@ -138,7 +138,7 @@ impl Tree for Only<'_> {
 }
 
 #[test]
-fn scoped_delivery_reads_one_cluster_and_equals_full_delivery() {
+fn scoped_delivery_equals_full_delivery() {
     let fixture = Fixture::new();
     let (before, after) = (fixture.plan("v1", &["one", "two"]), fixture.plan("v2", &["one"]));
     let mut files = delivered(&before);
@@ -207,7 +207,7 @@ fn held_addon_keeps_its_file_and_others_change() {
 }
 
 #[test]
-fn cluster_with_foreign_class_keeps_files_until_takeover() {
+fn cluster_of_other_stack_keeps_files_until_takeover() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     let before = files.clone();
@@ -225,7 +225,7 @@ fn cluster_with_foreign_class_keeps_files_until_takeover() {
 }
 
 #[test]
-fn object_shared_by_two_stacks_is_removed_with_last_stack() {
+fn shared_object_is_removed_with_the_last_stack() {
     let fixture = Fixture::new();
     let (mine, theirs) = (fixture.plan("v1", &["one"]), fixture.plan("v1", &["two"]));
     let other = || "stacks/other".to_owned();
@@ -251,7 +251,7 @@ fn delivered_as(stack: &str, plan: &Plan) -> Files {
 
 /// Two stacks with different plans for an object would overwrite each other forever.
 #[test]
-fn conflicting_stacks_keep_newer_object_and_refuse_older_one() {
+fn stack_conflict_keeps_newer_object() {
     let mut fixture = Fixture::new();
     let plain = fixture.plan("v1", &["one"]);
     fixture.stack.source.url = "https://elsewhere.example.org/stacks.git".to_owned();
@@ -273,7 +273,7 @@ fn conflicting_stacks_keep_newer_object_and_refuse_older_one() {
 }
 
 #[test]
-fn removals_beyond_prune_budget_wait_for_allowed_digest() {
+fn removals_over_budget_wait_for_allowed_digest() {
     let fixture = Fixture::new();
     let names: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -353,7 +353,7 @@ fn only_named_unplanned_objects_are_removed() {
 }
 
 #[test]
-fn scoped_delivery_adds_per_namespace_sources_and_keeps_others() {
+fn scoped_delivery_keeps_sources_of_other_namespaces() {
     let mut fixture = Fixture::new();
     fixture.stack.flux.sources = SourcePlacement::PerNamespace;
     let mut files = delivered(&fixture.plan("v1", &["one"]));

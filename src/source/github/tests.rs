@@ -277,7 +277,7 @@ async fn exhausted_rate_limit_stops_requests() {
 }
 
 #[tokio::test]
-async fn api_url_requires_https_unless_plain_http_is_allowed() {
+async fn api_url_requires_https_or_plain_http_flag() {
     let host = host(|_| None).await;
     let Ok(Address::GitHub(address)) = "github://scs/stacks".parse() else { panic!() };
     for (api, plain_http, is_good) in [

@@ -49,7 +49,7 @@ fn name(name: &str) -> ReleaseName {
 }
 
 #[test]
-fn listing_with_or_without_releases_path_finds_releases() {
+fn listing_finds_releases_with_or_without_path() {
     let (directory, _) = repository();
     for rest in ["", "//releases", "?ref=main", "//releases?ref=main"] {
         let listing = wait(origin(&directory, rest).list()).unwrap();

@@ -210,7 +210,7 @@ fn release_that_differs_is_written_unless_deleted() {
 }
 
 #[test]
-fn release_of_another_shard_is_reported_and_not_written() {
+fn release_of_other_shard_is_reported_not_written() {
     let (demo, name) = (demo(), release("v1"));
     let planned = Stack::new(&demo, None, std::iter::empty()).unwrap();
     let found = FoundRelease {

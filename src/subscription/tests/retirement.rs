@@ -66,7 +66,7 @@ fn decided(
 }
 
 #[test]
-fn unused_release_is_deleted_after_ten_minutes_within_budget() {
+fn unused_release_is_deleted_late_and_within_budget() {
     let old = || retiring(LONG_AGO, "Retiring");
     let of = |releases: &[(&'static str, Role)]| -> Vec<_> {
         releases.iter().map(|(version, role)| (*version, *role, old())).collect()
@@ -114,7 +114,7 @@ fn deleted_release_is_not_deleted_again() {
 }
 
 #[test]
-fn only_an_unchanged_stack_and_an_unused_release_confirm() {
+fn retirement_needs_unchanged_stack_and_no_user() {
     let (stack, object) = (demo(&json!({}), None), retiring(LONG_AGO, "Retiring"));
     let both = (Some(&stack), Some(&object));
     assert!(is_confirmed((&stack, &object), both, false));

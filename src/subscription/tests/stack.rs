@@ -236,7 +236,7 @@ fn stack_is_written_only_while_it_may_be() {
 }
 
 #[test]
-fn release_that_begins_to_retire_is_due_in_ten_minutes() {
+fn retiring_release_is_due_in_ten_minutes() {
     let mut begins = retiring(LONG_AGO, "Retiring");
     begins.metadata.annotations = None;
     let decision = Row { old: begins, ..Row::planned(following(A, |_| ())) }.decided(true);

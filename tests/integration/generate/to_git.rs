@@ -46,7 +46,7 @@ impl Delivered {
 }
 
 #[test]
-fn commit_matches_generated_directory_and_repeat_makes_none() {
+fn commit_matches_directory_and_repeat_makes_none() {
     let delivered = Delivered::new("to-git");
     let run = delivered.run(&[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -81,7 +81,7 @@ fn commit_matches_generated_directory_and_repeat_makes_none() {
 }
 
 #[test]
-fn foreign_files_are_kept_and_foreign_edits_are_refused() {
+fn foreign_files_are_kept_and_edits_refused() {
     let delivered = Delivered::new("to-git-others");
     let push = |directory: &Path, path: &str| {
         std::fs::create_dir_all(directory.join(path).parent().unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn foreign_files_are_kept_and_foreign_edits_are_refused() {
 }
 
 #[test]
-fn missing_cluster_is_kept_until_its_removal_is_allowed() {
+fn missing_cluster_is_kept_until_removal_is_allowed() {
     let delivered = Delivered::new("to-git-gone");
     assert_eq!(delivered.run(&[]).code, 0);
     std::fs::remove_file(delivered.example.clusters.join("two.yaml")).unwrap();

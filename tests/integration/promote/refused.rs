@@ -131,7 +131,7 @@ fn invalid_release_in_stage_blocks_no_promotion() {
 }
 
 #[test]
-fn stack_that_follows_a_tag_is_named_when_none_follows_stage() {
+fn stack_following_a_tag_is_named_in_refusal() {
     let stacks = Stacks::new("elsewhere");
     let file = stacks.work().join("prod/clusterstack.yaml");
     let text = fs::read_to_string(&file).unwrap().replace("branch: main", "tag: v1");
@@ -144,7 +144,7 @@ fn stack_that_follows_a_tag_is_named_when_none_follows_stage() {
 }
 
 #[test]
-fn release_rolled_back_from_first_stage_is_not_republished() {
+fn rolled_back_release_is_not_republished() {
     let stacks = Stacks::new("held-first");
     stacks.done(&["rollback", "stage", "--release", V2, "--reason", "it leaks", "--push"]);
     let before = stacks.git(&["for-each-ref"]);

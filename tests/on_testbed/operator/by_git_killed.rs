@@ -16,7 +16,7 @@ const KILLS: usize = 10;
 const SEED: u64 = 0xc0117;
 
 #[test]
-fn operator_killed_during_commits_loses_and_repeats_nothing() {
+fn operator_killed_during_commits_loses_nothing() {
     let scenario = Scenario::shared("gitkilled");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);

@@ -35,7 +35,7 @@ fn objects(clone: &Path) -> Vec<String> {
 }
 
 #[test]
-fn addon_release_cluster_and_stack_are_removed_one_by_one() {
+fn removals_reach_git_one_by_one() {
     let scenario = Scenario::shared("gitremoval");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1, V2]);

@@ -81,7 +81,7 @@ fn publish_next(scenario: &Scenario<'_>) {
 }
 
 #[test]
-fn cluster_upgrade_to_next_stack_requires_the_same_git_path() {
+fn upgrade_to_next_stack_requires_same_git_path() {
     let scenario = Scenario::shared("gitline");
     let fleet = Fleet::followed(&scenario);
     scenario.publish(&[V1]);

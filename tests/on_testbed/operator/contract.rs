@@ -37,7 +37,7 @@ fn run(scenario: &Scenario, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn infrastructure_is_read_in_the_version_of_the_contract() {
+fn infrastructure_is_read_in_the_contract_version() {
     let scenario = Scenario::shared("contract");
     let management = scenario.management();
     let labels = json!({"cluster.x-k8s.io/v1beta2": "v1alpha1_v1beta1", "cluster.x-k8s.io/v1beta1": "v1"});

@@ -66,7 +66,7 @@ fn one_line(message: &str) -> String {
 }
 
 #[test]
-fn failing_addons_report_helm_messages_and_others_stay_ready() {
+fn failing_addons_report_helm_messages() {
     let scenario = Scenario::shared("failures");
     releases(&scenario);
     let _operator = scenario.operator();

@@ -95,7 +95,7 @@ fn operator(scenario: &Scenario) -> Operator {
 }
 
 #[test]
-fn stack_without_source_uses_default_for_v1beta1_clusters() {
+fn default_source_serves_v1beta1_clusters() {
     let scenario = Scenario::shared("gosample");
     for release in FERROL {
         scenario.publish_as(release, "v1.27.7");

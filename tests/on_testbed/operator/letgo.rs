@@ -21,7 +21,7 @@ fn all_gone(scenario: &Scenario, cluster: &str) {
 }
 
 #[test]
-fn deleted_cluster_keeps_addons_and_recreated_one_gets_own() {
+fn deleted_and_recreated_cluster_gets_own_addons() {
     let (scenario, _operator) = Scenario::shared("letgo").with_cluster();
     let first = uid(&scenario.wait_addons("a")).to_owned();
 
@@ -103,7 +103,7 @@ pub(super) fn dead_cluster_is_let_go(scenario: &Scenario, testbed: &OwnTestbed) 
 }
 
 #[test]
-fn orphaned_stack_leaves_releases_suspended_and_installed() {
+fn orphaned_stack_leaves_releases_suspended() {
     let (scenario, _operator) = Scenario::shared("orphan").with_cluster();
     scenario.wait_ready("clusterstack", STACK);
     paused(&scenario);
@@ -183,7 +183,7 @@ fn paused(scenario: &Scenario) {
 }
 
 #[test]
-fn deleted_namespace_removes_clusters_and_keeps_their_addons() {
+fn deleted_namespace_keeps_addons_of_its_clusters() {
     let (scenario, operator) = Scenario::shared("namespace").with_cluster();
     let namespace = &scenario.namespace;
     scenario.management().kubectl(&["delete", "namespace", namespace, "--wait=false"]).unwrap();

@@ -37,7 +37,7 @@ fn without_entries(text: &str, addon: &str) -> String {
 }
 
 #[test]
-fn addon_dropped_by_release_is_uninstalled_within_budget() {
+fn dropped_addon_is_uninstalled_within_budget() {
     let scenario = Scenario::shared("removal");
     let monitoring = scenario.addon("monitoring");
     scenario.publish(&[V1, V2]);
@@ -147,7 +147,7 @@ fn old_release_is_removed(scenario: &Scenario) {
 }
 
 #[test]
-fn vanished_stack_repository_is_reported_and_deletes_nothing() {
+fn missing_stack_repository_deletes_nothing() {
     let scenario = Scenario::shared("vanishes");
     scenario.publish(&[V1]);
     let _operator = scenario.operator();
@@ -173,7 +173,7 @@ fn vanished_stack_repository_is_reported_and_deletes_nothing() {
 }
 
 #[test]
-fn class_without_a_stack_is_reported_and_deletes_nothing() {
+fn class_without_stack_deletes_nothing() {
     let (scenario, _operator) = Scenario::shared("unknown").with_cluster();
     let before = generations(&scenario);
     scenario.upgrade("a", "somebody-elses");

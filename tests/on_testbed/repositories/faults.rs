@@ -125,7 +125,7 @@ fn interrupted_push_arrives_once() {
 }
 
 #[test]
-fn next_push_after_network_failure_loses_and_repeats_nothing() {
+fn push_after_network_failure_loses_nothing() {
     for (at, repository) in [(Break::Before, "away-before"), (Break::After, "away-after")] {
         let url = server().url(repository);
         pushed(write(&clone(&url, Credentials::default()), "first", "x"));
@@ -280,7 +280,7 @@ fn oversized_repository_is_refused() {
 }
 
 #[test]
-fn server_refusal_is_reported_once_without_the_password() {
+fn server_refusal_is_reported_without_password() {
     let url = server().https_url("hook");
     pushed(write(&clone(&url, password()), "first", "x"));
     let hook = server().repository("hook").join("hooks/pre-receive");

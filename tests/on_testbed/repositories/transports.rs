@@ -65,7 +65,7 @@ fn known_host_key_type_is_requested() {
 }
 
 #[test]
-fn unknown_host_and_changed_key_are_refused_with_fingerprint() {
+fn unknown_and_changed_host_keys_are_refused() {
     let url = server().ssh_url("hosts");
     let with = |known: Option<&str>| {
         let known_hosts = known.map(|text| KnownHosts::new(text, "/etc/known"));
@@ -145,7 +145,7 @@ fn fifty_publishers_over_http_lose_nothing() {
 }
 
 #[test]
-fn releases_command_trusts_ca_file_or_system_certificates() {
+fn releases_command_trusts_ca_file_or_system() {
     let url = server().https_url("system");
     let metadata = "versions: {clusterStack: v1, kubernetes: v1.34.2}\n";
     pushed(write(&clone(&url, password()), "releases/docker-demo-1-34-v1/metadata.yaml", metadata));

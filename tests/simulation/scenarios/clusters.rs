@@ -85,7 +85,7 @@ fn suspended_stack_writes_nothing_until_resumed() {
 }
 
 #[test]
-fn suspended_cluster_addon_writes_nothing_until_resumed() {
+fn suspended_cluster_addon_is_not_written() {
     run("suspended-one", |simulation| {
         simulation.deliver_first_of_two();
         let before = simulation.generations();
@@ -128,7 +128,7 @@ fn release_claimed_by_two_stacks_belongs_to_the_first() {
 
 /// A release drops an addon: of 12 objects of three Clusters one may be deleted in an hour.
 #[test]
-fn dropped_addon_of_many_clusters_waits_for_the_budget() {
+fn dropped_addon_of_many_clusters_waits_for_budget() {
     run("budget", |simulation| {
         simulation.publish(2);
         simulation.offer(&["v2", "v3"], &json!({}));

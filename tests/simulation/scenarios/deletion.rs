@@ -46,7 +46,7 @@ fn deleted_stack_is_kept_while_clusters_use_it() {
 }
 
 #[test]
-fn orphaned_stack_leaves_everything_suspended_and_installed() {
+fn orphaned_stack_leaves_objects_suspended() {
     run("orphan", |simulation| {
         simulation.deliver();
         simulation.merge("ClusterStack", STACK, &orphan());
@@ -183,7 +183,7 @@ fn cluster_deleted_with_its_addon_keeps_its_addons() {
 }
 
 #[test]
-fn deleted_namespace_keeps_what_is_installed_in_clusters() {
+fn deleted_namespace_uninstalls_nothing() {
     run("namespace", |simulation| {
         simulation.deliver();
         simulation.delete_namespace();

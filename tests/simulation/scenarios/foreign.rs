@@ -90,7 +90,7 @@ fn object_without_owner_is_deleted_with_its_cluster() {
 
 /// A label of an addon that the release does not have, or of another Cluster, does not make the operator prune the object.
 #[test]
-fn changed_label_is_restored_and_nothing_is_uninstalled() {
+fn changed_label_is_restored_without_uninstall() {
     run("relabelled", |simulation| {
         simulation.deliver();
         let labels = |simulation: &crate::driver::Simulation| {
@@ -113,7 +113,7 @@ fn changed_label_is_restored_and_nothing_is_uninstalled() {
 }
 
 #[test]
-fn reference_of_cluster_addon_to_its_cluster_is_restored() {
+fn cluster_addon_reference_to_cluster_is_restored() {
     run("reference", |simulation| {
         simulation.deliver();
         let reference = |simulation: &crate::driver::Simulation| {

@@ -111,7 +111,7 @@ fn process_without_a_fence_writes_beside_the_leader() {
 }
 
 #[test]
-fn deletion_without_checking_the_owner_hits_a_users_object() {
+fn deletion_without_owner_check_hits_user_object() {
     assert_noticed(Guard::Ownership, Rule::ForeignWrite, |simulation| {
         let labels = json!({
             "app.kubernetes.io/managed-by": "stackflux",

@@ -86,7 +86,7 @@ fn release_used_again_before_its_time_stays() {
 }
 
 #[test]
-fn release_used_again_while_it_is_deleted_is_made_again() {
+fn release_used_again_during_deletion_is_recreated() {
     run("again", |simulation| {
         simulation.deliver_first_of_two();
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
@@ -123,7 +123,7 @@ fn invalid_and_changed_releases_affect_no_other() {
 }
 
 #[test]
-fn class_that_does_not_exist_is_reported_and_deletes_nothing() {
+fn missing_class_deletes_nothing() {
     run("missing", |simulation| {
         simulation.deliver();
         let before = simulation.generations();

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adapted_schema_keeps_unknown_fields_and_items_property() {
+    fn adapted_schema_keeps_unknown_fields_and_items() {
         let mut crd = json!({
             "metadata": {"name": "things"},
             "spec": {"versions": [{"name": "v1beta1", "schema": {"openAPIV3Schema": {

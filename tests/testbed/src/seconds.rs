@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scenarios_are_counted_once_and_written_at_their_end() {
+    fn scenarios_are_counted_once_at_their_end() {
         let name = format!("of-{}", std::process::id());
         let test = thread::Builder::new().name(name.clone()).spawn(|| {
             count();

@@ -132,7 +132,7 @@ fn names(list: &str) -> Vec<String> {
 }
 
 #[test]
-fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
+fn lying_proxy_falsifies_lists_and_watches_only() {
     let testbed = own();
     let namespace = testbed.namespace("lies").unwrap();
     let proxy = LyingProxy::start(testbed.operator_kubeconfig()).unwrap();
@@ -183,7 +183,7 @@ fn lying_proxy_falsifies_lists_and_watches_but_not_objects() {
 }
 
 #[test]
-fn hundreds_of_clusters_are_created_changed_and_deleted() {
+fn hundreds_of_clusters_are_changed_and_deleted() {
     let testbed = own();
     let namespace = testbed.namespace("clusters").unwrap();
     let clusters: Vec<NewCluster> = (0..200)

@@ -103,7 +103,7 @@ fn pushed_chart_becomes_ready_in_workload_cluster() {
 }
 
 #[test]
-fn timeout_error_shows_last_status_and_controller_logs() {
+fn timeout_error_shows_status_and_controller_logs() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("timeout").unwrap();
     testbed.add_kubeconfig_secret(&namespace, "c1", "one").unwrap();
@@ -159,7 +159,7 @@ fn run_git(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn old_cluster_class_without_conversion_keeps_its_fields() {
+fn old_cluster_class_keeps_fields_unconverted() {
     let testbed = Testbed::shared();
     let namespace = testbed.namespace("class").unwrap();
     let reference = json!({

@@ -189,7 +189,7 @@ fn planned_state_has_no_differences() {
 }
 
 #[test]
-fn live_diff_shows_changed_and_unplanned_owned_objects() {
+fn live_diff_shows_changed_and_unplanned_objects() {
     let mut present = delivered();
     let ccm = object(&mut present, "HelmRelease", "one.ccm");
     ccm["metadata"]["annotations"][labels::PLAN_DIGEST] = json!("sha256:earlier");
@@ -234,7 +234,7 @@ fn object_without_its_owner_is_written_again() {
 }
 
 #[test]
-fn source_without_one_of_its_releases_is_written_again() {
+fn source_without_owning_release_is_written_again() {
     let mut present = delivered();
     let releases = Releases::open(&example("stack")).unwrap();
     let v2 = "docker-demo-1-34-v2";
@@ -252,7 +252,7 @@ fn source_without_one_of_its_releases_is_written_again() {
 }
 
 #[test]
-fn object_whose_last_write_is_unknown_is_written_again() {
+fn object_without_known_write_is_written_again() {
     let mut present = delivered();
     present.addons.values_mut().next().unwrap().status = None;
     let text = texts(&differences(&present));

@@ -83,7 +83,7 @@ fn garbage_collection_follows_uids_alone() {
 }
 
 #[test]
-fn labels_name_the_owner_of_stripped_and_applied_objects() {
+fn labels_name_owner_of_stripped_or_applied_object() {
     let of_one = json!({labels::CLUSTER_NAME: "one"});
     let of_release = json!({labels::RELEASE: "r"});
     let applied = json!({labels::CLUSTER_NAME: "one", labels::APPLIED_BY_NAME: "clusters"});

@@ -24,7 +24,7 @@ fn edited_file_is_refused_without_blocking_others() {
 }
 
 #[test]
-fn edited_cluster_removed_from_plan_keeps_its_cluster_class() {
+fn edited_removed_cluster_keeps_its_class() {
     let fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one", "two"]));
     edit(&mut files, CNI);
@@ -48,7 +48,7 @@ fn edit_to_planned_content_is_accepted() {
 }
 
 #[test]
-fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
+fn foreign_files_are_never_changed() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let mut files = Files::new();
     files.insert(CNI.to_owned(), b"mine".to_vec());
@@ -66,7 +66,7 @@ fn files_that_are_not_ours_are_neither_written_over_nor_touched() {
 type Foreign = fn(&mut Files);
 
 #[test]
-fn removed_or_damaged_file_is_refused_until_overwrite_is_set() {
+fn removed_or_damaged_file_requires_overwrite() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     let written = delivered(&plan);
     let cases: [(Foreign, &str); 5] = [

@@ -38,7 +38,7 @@ async fn layer_with_wrong_size_is_refused() {
 }
 
 #[tokio::test]
-async fn interrupted_layer_resumed_with_other_bytes_is_refused() {
+async fn layer_resumed_with_other_bytes_is_refused() {
     let host = lying_about_the_class(|seen| match seen.header("range") {
         None => broken(200, b"the c", Some(9)),
         Some(range) => {

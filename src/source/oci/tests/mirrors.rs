@@ -9,7 +9,7 @@ fn mirrored(host: &Host, mirror: &Url) -> Access {
 }
 
 #[tokio::test]
-async fn mirror_with_prefix_is_tried_first_without_credentials() {
+async fn prefixed_mirror_is_tried_first_anonymously() {
     let host = registry(release(), |_| None).await;
     let answer = |_: &Seen| None;
     let mirror = registry(release(), answer).await;

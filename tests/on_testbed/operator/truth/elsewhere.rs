@@ -13,7 +13,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (
         Reason::DeliveredElsewhere,
         "tests/on_testbed/operator/by_git_wanted.rs",
-        "cluster_upgrade_to_next_stack_requires_the_same_git_path",
+        "upgrade_to_next_stack_requires_same_git_path",
     ),
     (Reason::PushFailed, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (Reason::FileEdited, "tests/on_testbed/operator/by_git.rs", "edited_file_is_kept"),
@@ -59,7 +59,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (
         Reason::RepeatedlyFailing,
         "tests/on_testbed/operator/failures.rs",
-        "failing_addons_report_helm_messages_and_others_stay_ready",
+        "failing_addons_report_helm_messages",
     ),
     (Reason::Failed, "src/rollup/tests/helm_release.rs", "failed_release_gives_its_verdict"),
     (Reason::DeadlineExceeded, "src/rollup/tests/moments.rs", "object_not_ready_by_deadline_has_failed"),
@@ -69,11 +69,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::Several, "src/rollup/tests/conditions.rs", "aggregate_counts_all_and_names_a_few"),
     (Reason::Unrecognized, "src/rollup/tests/conditions.rs", "condition_is_valid_for_any_message_of_flux"),
     (Reason::Retiring, "src/rollup/cluster_stack_release/tests.rs", "in_use_follows_users_and_deletion"),
-    (
-        Reason::InUse,
-        "tests/on_testbed/operator/letgo.rs",
-        "orphaned_stack_leaves_releases_suspended_and_installed",
-    ),
+    (Reason::InUse, "tests/on_testbed/operator/letgo.rs", "orphaned_stack_leaves_releases_suspended"),
     (Reason::AccessDenied, "tests/on_testbed/operator/strict.rs", "references_are_refused"),
     (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "class_waits_for_the_provider"),
     (Reason::WaitingForNodeImages, "src/rollup/cluster_stack_release/tests.rs", "missing_parts_are_named"),

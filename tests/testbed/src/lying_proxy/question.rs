@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_one_list_have_one_key_and_other_selectors_another() {
+    fn pages_of_one_list_share_a_key() {
         let key = question("/api/v1/pods?labelSelector=a&limit=5&continue=x");
         assert_eq!(key, question("/api/v1/pods?labelSelector=a&resourceVersion=0"));
         assert_ne!(key, question("/api/v1/pods?labelSelector=b"));

@@ -32,7 +32,7 @@ fn closed_pipe_stops_processes_and_keeps_only_logs() {
 }
 
 #[test]
-fn left_process_is_stopped_by_id_unless_start_time_differs() {
+fn left_process_is_stopped_by_id_and_start_time() {
     let run = directory("leave");
     let supervisor = Supervisor::new(&run).unwrap();
     let (ours, other) = (sleeping(&supervisor, "ours"), sleeping(&supervisor, "other"));

@@ -92,7 +92,7 @@ fn metadata<'a>(present: &'a mut Present, name: &str) -> &'a mut Value {
 }
 
 #[test]
-fn removed_addon_is_removed_or_held_as_the_operator_does() {
+fn dropped_addon_is_removed_or_held_as_by_operator() {
     assert_lines(&[
         ("everything is delivered", |_| {}, REMOVED),
         ("another addon is being deleted", |all| delete(metadata(all, "one.cni")), WAITS),
@@ -228,7 +228,7 @@ fn unknown_budget_limits_nothing() {
 }
 
 #[test]
-fn budgets_of_other_namespaces_are_read_only_if_needed() {
+fn other_namespaces_are_read_only_for_budgets() {
     let namespaces = namespaces();
     let may_remove = |present: &Present| {
         let (stacks, _) = stacks(present);
@@ -257,7 +257,7 @@ fn object_of(present: &mut Present) -> &mut Value {
 }
 
 #[test]
-fn other_form_in_git_is_removed_after_the_new_form_is_applied() {
+fn old_form_in_git_is_removed_after_the_new_form() {
     let mut present = delivered();
     deliver_by_git(&mut present);
     let mut old = object(&mut present, "HelmRelease", "one.ccm").clone();
