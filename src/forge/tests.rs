@@ -181,7 +181,7 @@ async fn pull_request_opened_concurrently_is_reused() {
 }
 
 #[tokio::test]
-async fn lost_response_opens_no_second_pull_request() {
+async fn lost_response_opens_only_one_pull_request() {
     for kind in KINDS {
         let fake = Fake::start(kind).await;
         fake.lose_answer_once();

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_that_are_certain_are_found() {
+    fn certain_duplicates_are_found() {
         for (source, expected) in [
             ("a: 1\nb: 2\na: 3\n", "a 1 3"),
             ("metadata:\n  name: x\n  labels:\n    a: b\n  name: y\n", "name 2 5"),

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn task_that_ends_or_panics_is_reported() {
+    async fn ended_or_panicking_task_is_reported() {
         let (tasks, mut first) = Tasks::new();
         tasks.spawn("forever", pending());
         let aborted = tasks.spawn("aborted", pending());

@@ -96,7 +96,7 @@ fn directory_over_limits_is_refused() {
 }
 
 #[test]
-fn special_files_and_names_that_are_not_text() {
+fn special_files_and_non_utf8_names_are_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let scratch = Scratch::new("special");
     let _socket = std::os::unix::net::UnixListener::bind(scratch.0.join("s")).unwrap();
@@ -129,7 +129,7 @@ fn release_directory_of_other_name_is_refused() {
 }
 
 #[test]
-fn one_archive_of_a_whole_release() {
+fn archive_of_a_release_is_read() {
     let scratch = Scratch::new("archive");
     let unpacked = directory::read(&scratch.release(NAME), &Limits::default()).unwrap();
     for top in ["", "./", "openstack-demo-1-34-v2/"] {
@@ -178,7 +178,7 @@ fn stack_repository_is_read() {
 }
 
 #[test]
-fn paths_that_lead_nowhere() {
+fn paths_without_release_are_refused() {
     let scratch = Scratch::new("nothing");
     scratch.write("x/y", "z");
     let error = open(&scratch.0, &Limits::default()).unwrap_err();

@@ -128,7 +128,7 @@ fn custom_channel_offers_only_listed_versions() {
 }
 
 #[test]
-fn one_of_two_that_want_a_release_has_it() {
+fn release_claimed_by_two_stacks_has_one_owner() {
     let (early, late) = ("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z");
     let a = |created, versions: &[&str]| stack("a", created, versions, false);
     let b = |created, versions: &[&str]| stack("b", created, versions, false);

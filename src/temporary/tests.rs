@@ -40,7 +40,7 @@ fn moved_path_stays() {
 }
 
 #[test]
-fn signal_that_the_process_ignores_stays_ignored() {
+fn ignored_signal_stays_ignored() {
     let status =
         |mask: &str| format!("SigBlk:\t0000000000000000\nSigIgn:\t{mask}\nSigCgt:\t0000000000004003\n");
     let signals = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()];

@@ -185,7 +185,7 @@ fn missing_kubeconfig_error_names_the_options() {
 }
 
 #[test]
-fn json_and_yaml_say_the_same() {
+fn json_and_yaml_outputs_agree() {
     let arguments = ["inspect", "stack", "openstack-demo-1-34-v1", "openstack-demo-1-34-v2", "--output"];
     let form = |form| run(&own_directory(), &[&arguments[..], &[form]].concat()).stdout;
     let json: Value = serde_json::from_str(&form("json")).unwrap();

@@ -29,7 +29,7 @@ fn closed() -> Stdio {
 }
 
 #[test]
-fn diagnostics_unwritable_are_dropped() {
+fn unwritable_diagnostics_are_dropped() {
     for (name, stderr) in [("full", Stdio::from(full())), ("closed", closed())] {
         let to = scratch(&format!("streams-{name}"));
         let to_text = to.display().to_string();
@@ -42,7 +42,7 @@ fn diagnostics_unwritable_are_dropped() {
 }
 
 #[test]
-fn logs_unwritable_are_dropped() {
+fn unwritable_logs_are_dropped() {
     let arguments = ["operator", "--kubeconfig", "/dev/null", "--runtime-namespace", "flux-system"];
     for stderr in [Stdio::from(full()), closed()] {
         let status = program(&arguments).stdout(Stdio::null()).stderr(stderr).status().unwrap();
@@ -51,7 +51,7 @@ fn logs_unwritable_are_dropped() {
 }
 
 #[test]
-fn results_unwritable_exit_2() {
+fn unwritable_results_exit_with_2() {
     let release = "releases/openstack-demo-1-34-v1";
     for arguments in [
         &["crds"][..],

@@ -73,7 +73,7 @@ fn multi_stage_source_form_is_read() {
 }
 
 #[test]
-fn today_s_production_stack_without_vendored_charts() {
+fn unvendored_production_stack_is_read() {
     let loaded = load("openstack-scs2-1-34-v2");
     assert_eq!(loaded.release.kubernetes.to_string(), "v1.34.7");
     assert_eq!(addons(&loaded.release), ["cni", "metrics-server", "csi", "ccm"]);

@@ -32,7 +32,7 @@ fn elsewhere_hold() -> Hold {
 }
 
 #[test]
-fn available_release_is_delivered_as_its_stack_says() {
+fn delivery_follows_mode_of_the_stack() {
     let by_git = |scene: &mut Scene| scene.fixture.stack.delivery = serde_json::from_value(git()).unwrap();
     assert_eq!(decided(|_| {}), "Apply suspend [] blocked [] retry");
     assert_eq!(decided(by_git), "Commit suspend [] blocked [] retry");

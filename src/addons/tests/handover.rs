@@ -82,7 +82,7 @@ fn only_a_deleted_object_with_the_annotation_orphans() {
 }
 
 #[test]
-fn adoption_adds_owner_over_the_state_that_was_read() {
+fn adoption_adds_owner_to_the_read_state() {
     let left = json!({"metadata": {
         "resourceVersion": "7", "annotations": {labels::HANDED_OVER: "c1"},
         "ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": "work", "uid": "n"}],

@@ -91,7 +91,7 @@ fn found(objects: &[Arc<FluxObject>], without_file: &[&'static str], is_turn: bo
 }
 
 #[test]
-fn candidates_are_objects_that_release_does_not_have() {
+fn objects_missing_from_release_are_candidates() {
     let plain = |kind, addon| flux_object(kind, addon, &json!({}));
     let no_label = json!({"metadata": {"labels": {labels::ADDON: null}}});
     let other = json!({"metadata": {"ownerReferences": null}});

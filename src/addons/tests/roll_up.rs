@@ -124,7 +124,7 @@ fn held_cluster_keeps_addons_of_previous_release() {
 }
 
 #[test]
-fn paused_cluster_reports_that_and_nothing_new() {
+fn paused_cluster_reports_only_the_pause() {
     let mut scene = Scene::new();
     scene.addon = delivered_before();
     scene.cluster = cluster(&json!({"spec": {"paused": true}}));
@@ -165,7 +165,7 @@ fn written_object_is_judged_instead_of_the_one_before() {
 }
 
 #[test]
-fn suspended_objects_that_differ_are_reported() {
+fn differing_suspended_objects_are_reported() {
     let mut scene = Scene::new();
     scene.is_suspended = true;
     let facts = scene.facts();

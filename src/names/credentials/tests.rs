@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn address_credentials_found() {
+fn credentials_in_addresses_are_found() {
     for plain in [
         "https://git.example.org/stacks.git",
         "https://git.example.org:8443/a/b%40c",
@@ -29,7 +29,7 @@ fn address_credentials_found() {
 }
 
 #[test]
-fn message_credentials_masked() {
+fn credentials_in_messages_are_masked() {
     for (text, expected) in [
         (
             "failed to checkout: 'https://u:pw@git.example.org/a.git': authentication required",

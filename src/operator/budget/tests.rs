@@ -18,7 +18,7 @@ fn ask<'b>(budgets: &'b Budgets, statuses: &Statuses, of: &Key) -> (bool, Option
 }
 
 #[test]
-fn two_that_decide_at_once_spend_one_budget() {
+fn concurrent_decisions_spend_one_budget() {
     let (budgets, mut statuses) = (Budgets::default(), Statuses::new());
     let (a, b) = (Key::new("demo", "a"), Key::new("demo", "b"));
     // The first has decided, and awaits its status write.

@@ -18,7 +18,7 @@ fn two_identities_on_one_host_differ() {
 }
 
 #[tokio::test]
-async fn controllers_that_end_by_themselves_are_a_failure() {
+async fn unexpected_end_of_controllers_is_a_failure() {
     let (ender, _shutdown) = Ender::new();
     let (_tasks, first_end) = Tasks::new();
     let outcome = supervise(std::future::ready(()), first_end, None, &ender).await;
@@ -26,7 +26,7 @@ async fn controllers_that_end_by_themselves_are_a_failure() {
 }
 
 #[tokio::test]
-async fn task_that_panics_ends_the_process() {
+async fn panicking_task_ends_the_process() {
     let (ender, _shutdown) = Ender::new();
     let (tasks, first_end) = Tasks::new();
     tasks.spawn("watch of Clusters", async { panic!("out of bounds") });

@@ -109,7 +109,7 @@ fn invalid_default_source_is_refused() {
 }
 
 #[test]
-fn addresses_of_source_controller() {
+fn source_controller_address_requires_host_and_port() {
     let address = |text: &str| settings(&[&format!("--source-controller-addr={text}")]);
     assert_eq!(address("localhost:8081").unwrap().source_controller_addr.as_deref(), Some("localhost:8081"));
     for text in ["localhost", ":8081", "http://localhost:8081", "localhost:0", "localhost:port"] {

@@ -93,7 +93,7 @@ fn source_needs_no_namespace_among_its_owners() {
 }
 
 #[test]
-fn cluster_stays_in_the_repository_that_has_its_files() {
+fn cluster_stays_in_the_repository_of_its_files() {
     let git = |path: &str| -> GitDelivery {
         serde_json::from_value(json!({"url": "https://git.example.org/x.git", "path": path})).unwrap()
     };

@@ -60,7 +60,7 @@ fn leftovers_of_stopped_publisher_are_removed() {
 }
 
 #[test]
-fn several_publishers_at_once() {
+fn concurrent_publishers_write_each_release_once() {
     let (_scratch, target) = target();
     let releases: Vec<Prepared> =
         (2..6).map(|number| prepared(&format!("openstack-demo-1-34-v{number}"))).collect();

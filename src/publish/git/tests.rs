@@ -88,7 +88,7 @@ fn files_ignored_by_flux_are_not_a_difference() {
 }
 
 #[test]
-fn several_publishers_at_once() {
+fn concurrent_publishers_write_each_release_once() {
     let (_directory, remote) = bare();
     let releases: Vec<Prepared> =
         (2..6).map(|number| prepared(&format!("openstack-demo-1-34-v{number}"))).collect();

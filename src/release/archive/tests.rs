@@ -22,7 +22,7 @@ fn refused<'a>(entries: impl IntoIterator<Item = Raw<'a>>, reason: Reason, file:
 }
 
 #[test]
-fn regular_files_with_and_without_dot() {
+fn leading_dot_of_paths_is_stripped() {
     let entries: [Raw<'_>; 4] = [
         ("./", EntryType::Directory, "", b""),
         ("a/", EntryType::Directory, "", b""),
@@ -35,7 +35,7 @@ fn regular_files_with_and_without_dot() {
 }
 
 #[test]
-fn paths_that_leave() {
+fn paths_outside_the_archive_are_refused() {
     let absolute = "the path is absolute";
     refused(
         [("/etc/passwd", EntryType::Regular, "", &b"x"[..])],
@@ -70,7 +70,7 @@ fn links_are_refused() {
 }
 
 #[test]
-fn special_files() {
+fn special_files_are_refused() {
     let message = "the entry is a device, a pipe or something else special";
     for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo] {
         refused([("n", kind, "", &b""[..])], Reason::SpecialFile, "n", message);
@@ -112,7 +112,7 @@ fn exceeds(bytes: &[u8], limits: &Limits, message: &str) {
 }
 
 #[test]
-fn more_bytes_than_allowed() {
+fn bytes_over_the_limit_are_refused() {
     let content = vec![0; 600];
     let two = raw_archive([
         ("a", EntryType::Regular, "", &content[..]),
@@ -124,7 +124,7 @@ fn more_bytes_than_allowed() {
 }
 
 #[test]
-fn more_entries_than_allowed() {
+fn entries_over_the_limit_are_refused() {
     let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     let many = raw_archive(names.iter().map(|name| (name.as_str(), EntryType::Regular, "", &b""[..])));
     let limits = |entries| Limits { entries, ..Limits::default() };

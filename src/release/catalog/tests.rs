@@ -222,7 +222,7 @@ fn bomb(kind: EntryType, claimed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn bombs() {
+fn archive_bombs_are_refused() {
     let unreadable = |archive: &[u8], message: &str| {
         let error = read_all(archive, &CatalogLimits::default()).unwrap_err();
         assert_eq!(error.to_string(), format!("the archive cannot be read: {message}"));

@@ -104,7 +104,7 @@ fn path_names_end_at_255_bytes() {
 }
 
 #[test]
-fn names_that_file_systems_take_for_git() {
+fn equivalents_of_git_directory_are_recognized() {
     for name in [
         ".GIT",
         ".git.",

@@ -75,7 +75,7 @@ fn patterns_with_a_slash_match_from_their_directory() {
 }
 
 #[test]
-fn two_stars_stand_for_directories() {
+fn two_stars_match_directories() {
     assert!(left_out("**/c", "a/b/c"));
     assert!(left_out("**/c", "c"));
     assert!(left_out("a/**/c", "a/b/b/c"));

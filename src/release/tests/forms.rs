@@ -24,7 +24,7 @@ fn multi_stage_release_is_read() {
 }
 
 #[test]
-fn charts_with_their_dependencies_and_templates() {
+fn charts_have_dependencies_and_templates() {
     let release = Stack::good().clean();
     let cni = release.addon(&"cni".parse().unwrap()).unwrap();
     assert!(cni.template.is_none());

@@ -9,7 +9,7 @@ use crate::release::{File, Limits, Reason};
 const STAGES: &str = "clusteraddon.yaml";
 
 #[test]
-fn links() {
+fn links_are_refused() {
     let mut stack = Stack::good();
     stack.files.insert_link("cluster-addon/cni/values.yaml", "../../values.yaml").unwrap();
     let message = "it is a link to \"../../values.yaml\": Flux leaves links out of an artifact";
@@ -17,7 +17,7 @@ fn links() {
 }
 
 #[test]
-fn ignored_files_that_a_chart_needs() {
+fn ignored_file_of_a_chart_is_refused() {
     let mut stack = Stack::good();
     stack.files.insert_ignored("cluster-addon/cni/.gitignore").unwrap();
     stack.files.insert_ignored("logo.png").unwrap();

@@ -66,7 +66,7 @@ fn source_form_of_other_stack_is_refused() {
 }
 
 #[test]
-fn duplicate_keys() {
+fn duplicate_keys_are_refused() {
     let finding = Stack::good()
         .replacing(STAGES, "  BeforeClusterUpgrade:", "  AfterControlPlaneInitialized:")
         .refused();
@@ -108,7 +108,7 @@ fn invalid_yaml_is_refused() {
 }
 
 #[test]
-fn values_of_another_type() {
+fn values_of_other_types_are_refused() {
     let stack = Stack::good().with("metadata.yaml", "versions:\n  kubernetes: [v1.34.2]\n");
     let message = "versions.kubernetes must be a string, but is a list";
     expect(&stack.refused(), Reason::InvalidField, "metadata.yaml", 2, message);
@@ -258,7 +258,7 @@ fn chart_without_name_or_version_is_refused() {
 }
 
 #[test]
-fn chart_versions_that_helm_refuses() {
+fn chart_versions_invalid_for_helm_are_refused() {
     for version in ["latest", "1.2.3.4", "v", "1.2.x", "vv1", "1-", "1.2.3-01"] {
         let finding =
             Stack::good().replacing(CNI, "version: v1\n", &format!("version: {version}\n")).refused();
@@ -282,7 +282,7 @@ fn dependency_without_source_is_refused() {
 }
 
 #[test]
-fn values_for_plain_manifests() {
+fn values_for_plain_manifests_are_refused() {
     let path = "cluster-addon/storage-classes/overwrite.yaml";
     let finding = Stack::good().with(path, "a: 1\n").refused();
     let message = "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
@@ -290,7 +290,7 @@ fn values_for_plain_manifests() {
 }
 
 #[test]
-fn templates_that_cannot_be_parsed() {
+fn invalid_templates_are_refused() {
     let path = "cluster-addon/ccm/overwrite.yaml";
     let finding = Stack::good().with(path, "values: |\n  a: {{ .Cluster.metadata.name | quot }}\n").refused();
     expect(&finding, Reason::InvalidTemplate, path, 2, "function \"quot\" not defined");
@@ -312,7 +312,7 @@ fn invalid_shared_template_is_reported_once() {
 }
 
 #[test]
-fn placeholders() {
+fn placeholders_are_refused() {
     let finding =
         Stack::good().replacing(CNI, "version: v1\n", "version: << .ClusterAddonVersion >>\n").refused();
     let message = "the placeholder << .ClusterAddonVersion >> was not replaced: Flux refuses such a chart";

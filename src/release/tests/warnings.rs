@@ -18,7 +18,7 @@ fn unknown_hook_is_warned_about() {
 }
 
 #[test]
-fn unknown_fields() {
+fn unknown_fields_are_warned_about() {
     let finding = Stack::good().replacing(STAGES, "addonStages:", "stages: []\naddonStages:").warned();
     expect(&finding, Reason::UnknownField, STAGES, 3, "unknown field \"stages\"");
     let finding = Stack::good().replacing(STAGES, "waitForPostCondition:", "waitForPostConditions:").warned();
@@ -120,7 +120,7 @@ fn unversioned_name_in_class_is_warned_about() {
 }
 
 #[test]
-fn names_that_show_the_version() {
+fn versioned_names_are_not_warned_about() {
     for name in
         ["{{ .Release.Name }}-{{ .Chart.Version }}-worker", "\"image-v2\"", "{{ include \"worker\" . }}"]
     {

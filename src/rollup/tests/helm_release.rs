@@ -255,7 +255,7 @@ fn metadata_and_spec_precede_the_status() {
 
 /// Two contents may have one chart version, and if the chart has a schema, the values do not distinguish them either.
 #[test]
-fn rollback_that_flux_calls_success_is_not_applied() {
+fn successful_rollback_is_not_applied() {
     let judged = |latest: &str, before: Value| {
         let latest = json!({"version": 3, "status": "deployed", "chartVersion": CHART, "configDigest": "x", "action": latest});
         judge_helm_release(&object(but("history", json!([latest, before])), &[READY]), &soon())

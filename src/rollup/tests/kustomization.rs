@@ -28,7 +28,7 @@ fn but(field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn rows() {
+fn status_gives_its_verdict() {
     let unhealthy = || failed(Transient, "HealthCheckFailed", "timeout");
     let applied = || Verdict::Applied;
     let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![

@@ -12,7 +12,7 @@ fn another(fetched: &str) -> Verdict {
 }
 
 #[test]
-fn git_repository_rows() {
+fn git_repository_status_gives_its_verdict() {
     let fetched = |revision: &str, generation: i64| json!({"observedGeneration": generation, "artifact": {"revision": revision, "url": "http://source/a.tar.gz"}});
     let commit = format!("sha1:{COMMIT}");
     let rows: Vec<(&str, Value, &[&str], Verdict)> = vec![
@@ -57,7 +57,7 @@ fn git_repository_rows() {
 }
 
 #[test]
-fn helm_chart_rows() {
+fn helm_chart_status_gives_its_verdict() {
     let packaged = |source: &str, artifact: Value| json!({"observedGeneration": 2, "observedSourceArtifactRevision": source, "artifact": artifact});
     let (commit, artifact) = (format!("main@sha1:{COMMIT}"), json!({"revision": "v2"}));
     let rows: Vec<(&str, Value, Verdict)> = vec![

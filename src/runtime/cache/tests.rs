@@ -114,7 +114,7 @@ fn late_deletion_answer_restores_no_missing_object() {
 }
 
 #[test]
-fn foreign_change_that_a_list_hides_is_reported() {
+fn foreign_change_hidden_by_a_list_is_reported() {
     let cache = listed(&[object("a", "1", "x")]);
     // The answer to a write of the operator contains version 2, which another client wrote.
     cache.written(object("a", "3", "y"));

@@ -14,7 +14,7 @@ fn failed_request_error_names_the_cause() {
 }
 
 #[test]
-fn kubeconfig_missing_named_once() {
+fn missing_kubeconfig_is_named_once() {
     let error = std::io::Error::other("no such file");
     let error = ConnectError::from(KubeconfigError::ReadConfig(error, "/etc/kube/config".into()));
     let expected = "the kubeconfig cannot be used: /etc/kube/config: no such file; \

@@ -78,7 +78,7 @@ async fn address_without_host_listens_on_all() {
 }
 
 #[test]
-fn addresses() {
+fn listen_addresses_are_parsed() {
     for text in [":8080", "127.0.0.1:0", "[::1]:9440", "localhost:1"] {
         assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), text);
     }

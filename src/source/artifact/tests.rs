@@ -152,7 +152,7 @@ async fn source_controller_address_replaces_the_host() {
 }
 
 #[tokio::test]
-async fn urls_that_are_none() {
+async fn invalid_urls_are_refused() {
     for url in ["", "x", "/artifact.tar.gz", "https://example.com/x", "file:///etc/passwd", "http://"] {
         let artifact = ArtifactRef {
             url: url.to_owned(),
@@ -215,7 +215,7 @@ async fn catalog_has_commit_and_digests() {
 }
 
 #[tokio::test]
-async fn one_release_and_not_its_siblings() {
+async fn only_the_named_release_is_read() {
     let artifact = fetched(&stack_repository(&[V1, V10])).await;
     let read = |name: &str| read_release(&artifact, "./releases", &name.parse().unwrap()).unwrap();
     for name in [V1, V10] {

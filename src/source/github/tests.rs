@@ -174,7 +174,7 @@ async fn token_is_not_sent_to_the_asset_host() {
 }
 
 #[tokio::test]
-async fn assets_that_lie() {
+async fn assets_with_wrong_content_are_refused() {
     for (lie, expected) in [
         ((|| reply(200, "the glass")) as fn() -> Reply, "digest mismatch"),
         (|| reply(200, "the class is longer"), "expected 9 bytes, got 19"),
@@ -192,7 +192,7 @@ async fn assets_that_lie() {
 }
 
 #[tokio::test]
-async fn lists_of_assets_that_lie() {
+async fn invalid_asset_lists_are_refused() {
     let with_name = |name: &str| {
         let mut changed = asset(&FILES[1]);
         changed["name"] = name.into();

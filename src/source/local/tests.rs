@@ -53,7 +53,7 @@ fn local_stack_repository_is_listed() {
 }
 
 #[test]
-fn one_release() {
+fn single_release_is_listed() {
     let (_scratch, path) = repository();
     let path = path.join("releases").join(NAME);
     let origin = LocalOrigin::open(&path).unwrap();

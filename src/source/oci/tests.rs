@@ -192,7 +192,7 @@ async fn digest_must_be_that_of_the_named_release() {
 }
 
 #[tokio::test]
-async fn pages_of_tags_by_link_and_by_the_last_one() {
+async fn tags_are_paged_by_link_or_last_tag() {
     let pages: Arc<Vec<Vec<String>>> = Arc::new(
         (0..3)
             .map(|page| (1..=60).map(|n| format!("docker-demo-1-34-v{}", page * 60 + n)).collect())

@@ -94,7 +94,7 @@ fn errors_show_their_position() {
 }
 
 #[test]
-fn arguments_that_fit_nothing_are_refused() {
+fn arguments_without_match_are_refused() {
     let release = "stack/releases/docker-demo-1-34-v1";
     let clusters = ["--filename", "clusters"];
     for (name, arguments) in [

@@ -34,7 +34,7 @@ fn cluster_without_control_plane_waits_for_it() {
 }
 
 #[test]
-fn new_release_upgrades_only_what_it_changes() {
+fn new_release_upgrades_only_changed_addons() {
     run("release", |simulation| {
         simulation.deliver();
         simulation.publish(1);

@@ -53,7 +53,7 @@ fn edited_source_and_chart_are_restored() {
 }
 
 #[test]
-fn deleted_object_is_made_again() {
+fn deleted_object_is_recreated() {
     run("removed", |simulation| {
         simulation.deliver();
         simulation.at_any_time(|simulation| simulation.delete("HelmRelease", "one.ccm"));
@@ -130,7 +130,7 @@ fn cluster_addon_reference_to_cluster_is_restored() {
 }
 
 #[test]
-fn deleted_storage_namespace_is_made_again() {
+fn deleted_storage_namespace_is_recreated() {
     run("storage", |simulation| {
         simulation.deliver();
         let storage = |simulation: &crate::driver::Simulation| {
@@ -147,7 +147,7 @@ fn deleted_storage_namespace_is_made_again() {
 }
 
 #[test]
-fn suspension_by_a_person_is_respected_and_shown() {
+fn suspension_by_a_user_is_respected_and_shown() {
     run("person", |simulation| {
         simulation.deliver();
         simulation.merge("HelmRelease", "one.ccm", &suspend(true));
@@ -169,7 +169,7 @@ fn suspension_by_a_person_is_respected_and_shown() {
 }
 
 #[test]
-fn suspension_by_settings_keeps_that_of_a_person() {
+fn settings_keep_the_suspension_by_a_user() {
     run("by-settings", |simulation| {
         simulation.deliver_first_of_two();
         simulation.merge("HelmRelease", "one.monitoring", &suspend(true));

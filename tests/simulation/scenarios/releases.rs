@@ -37,7 +37,7 @@ fn release_without_users_is_deleted_after_its_time() {
 }
 
 #[test]
-fn deletion_that_fails_delays_no_other() {
+fn failed_deletion_delays_no_other() {
     run("two", |simulation| {
         simulation.publish(2);
         simulation.offer(&["v1", "v2", "v3"], &json!({}));
@@ -159,7 +159,7 @@ fn addon_dropped_by_release_is_uninstalled() {
 }
 
 #[test]
-fn dropped_addon_that_a_person_suspended_stays() {
+fn dropped_addon_suspended_by_a_user_stays() {
     run("keeps", |simulation| {
         simulation.publish(2);
         simulation.offer(&["v2", "v3"], &json!({}));

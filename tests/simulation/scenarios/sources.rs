@@ -11,7 +11,7 @@ use crate::repository::V1;
 const MADE: &str = "docker-catalog";
 
 #[test]
-fn earlier_source_that_cannot_be_deleted_is_reported() {
+fn undeletable_earlier_source_is_reported() {
     run("source", |simulation| {
         simulation.deliver();
         let before = simulation.generations();

@@ -96,7 +96,7 @@ async fn identity_token_is_exchanged() {
 }
 
 #[tokio::test]
-async fn realms_that_give_none() {
+async fn realm_without_token_is_reported() {
     for (answer, expected) in [
         ((|_| reply(401, "hidden")) as fn(&Seen) -> Reply, "rejected the credentials"),
         (|_| reply(200, "{}"), "it has no token"),

@@ -62,7 +62,7 @@ async fn interrupted_layer_is_resumed() {
 }
 
 #[tokio::test]
-async fn manifests_of_another_digest() {
+async fn manifest_of_other_digest_is_refused() {
     let claims = |claimed: &'static [u8]| {
         move |seen: &Seen| {
             let reply = reply(200, release().manifest);
@@ -98,7 +98,7 @@ async fn oversized_manifest_is_refused() {
 }
 
 #[tokio::test]
-async fn descriptors_that_promise_too_much() {
+async fn oversized_descriptors_are_refused() {
     for size in [1_u64 << 20, u64::MAX] {
         let store = Store::with_layers(&[("metadata.yaml", b"x"), ("a", b"y")], |mut layers| {
             layers[1]["size"] = size.into();
@@ -144,7 +144,7 @@ async fn more_files_than_a_release_has() {
 }
 
 #[tokio::test]
-async fn layers_without_titles_and_packed_directories() {
+async fn untitled_and_packed_layers_are_refused() {
     let untitled = Store::with_layers(&[("a", b"x")], |mut layers| {
         layers[0]["annotations"] = Value::Null;
         layers
@@ -223,7 +223,7 @@ async fn next_page_on_other_host_is_refused() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none() {
+async fn invalid_answers_are_refused() {
     for body in ["", "{", "[]", "<html>", "{\"schemaVersion\": 1, \"layers\": []}", "{\"schemaVersion\": 2}"]
     {
         let host =

@@ -7,7 +7,7 @@ use super::super::manifest::{Document, Manifest};
 use super::*;
 
 #[test]
-fn challenges() {
+fn challenges_are_parsed() {
     let shown = |header: &str| -> Vec<String> {
         let shown = |challenge: challenge::Challenge| {
             let parameters: Vec<String> =
@@ -53,7 +53,7 @@ proptest! {
 }
 
 #[test]
-fn manifests() {
+fn manifests_are_parsed() {
     let parse = |json: Value| Document::parse(json.to_string().as_bytes());
     let layer = json!({"mediaType": "x", "digest": digest(b"x"), "size": 1, "annotations": {"org.opencontainers.image.title": "a"}});
     let plain =

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kind_is_found_by_each_name_that_kubectl_takes() {
+    fn kind_is_found_by_all_names_of_kubectl() {
         let served = |group: &str, version: &str, resource: Value| {
             resources_of(&json!({"items": [{
                 "metadata": {"name": group}, "versions": [{"version": version, "resources": [resource]}],

@@ -272,7 +272,7 @@ fn old_form_in_git_is_removed_after_the_new_form() {
 }
 
 #[test]
-fn release_that_the_operator_cannot_use_is_left_out() {
+fn unusable_release_is_left_out() {
     let mut present = with_old();
     let condition = |status: &str, generation: i64| {
         let condition = json!({
