@@ -6,6 +6,7 @@ mod cluster_class;
 pub mod delivery;
 mod dependencies;
 pub mod diff;
+pub mod existing;
 pub mod holder;
 pub mod memory;
 mod object;

@@ -11,7 +11,7 @@ use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::plan::delivery::{Action, Baseline, LiveObject, action};
-use crate::plan::{Plan, PlannedObject};
+use crate::plan::{Plan, PlannedObject, existing};
 use crate::release::Addon;
 
 /// The results of the writes for a Cluster.
@@ -23,6 +23,8 @@ pub struct Receipts {
     pub failures: BTreeMap<String, String>,
     /// The addons whose objects wait for the deletion of an old one.
     pub waiting: BTreeSet<String>,
+    /// The addons whose objects are not written, because objects of another client have the names of planned ones.
+    pub existing: BTreeMap<String, Hold>,
     /// The error of a source, because of which no object was written.
     pub without_source: Option<String>,
     /// The addons whose objects differ from the plan, and are not written while delivery is suspended.
@@ -68,14 +70,30 @@ impl Receipts {
                     Some(found) => _ = receipts.expected.insert(name.to_owned(), found.spec_digest.clone()),
                     None => _ = receipts.committed.insert(name.to_owned(), committing()),
                 }
-            } else if decision.blocked.contains(name) || found.is_some_and(|it| it.metadata.terminating) {
-                receipts.expected.remove(name);
-                receipts.waiting.insert(name.to_owned());
+            } else if decision.blocked.contains(name) {
+                receipts.wait(name);
             } else {
-                receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
+                receipts.accept(planned, found.map(|found| LiveObject::from(&**found)));
             }
         }
         receipts
+    }
+
+    /// Adds the result of a write that the API server accepts.
+    fn accept(&mut self, planned: &PlannedObject, found: Option<LiveObject>) {
+        let name = addon_of(planned);
+        let last_write = Baseline::LastWrite { spec_digest: None, owner: None, namespace: None };
+        match action(planned, found, last_write) {
+            Action::Hold => _ = self.existing.insert(name.to_owned(), existing::hold(&planned.id)),
+            Action::Wait => self.wait(name),
+            _ => _ = self.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest())),
+        }
+    }
+
+    /// Adds an addon whose object waits for the deletion of an old one.
+    pub fn wait(&mut self, addon: &str) {
+        self.expected.remove(addon);
+        self.waiting.insert(addon.to_owned());
     }
 
     /// Returns the receipts of a decision that writes nothing.
@@ -109,6 +127,7 @@ impl Receipts {
     #[must_use]
     pub fn is_complete(&self, plan: &Plan) -> bool {
         self.failures.is_empty()
+            && self.existing.is_empty()
             && self.suspended.is_empty()
             && self.committed.is_empty()
             && self.without_source.is_none()
@@ -145,7 +164,7 @@ impl Receipts {
         if self.waits_for_old(&addon.name) {
             return because(Reason::Terminating, "waits until its old object is deleted");
         }
-        if let Some(hold) = self.committed.get(name) {
+        if let Some(hold) = self.existing.get(name).or_else(|| self.committed.get(name)) {
             return Some(hold.clone());
         }
         because(Reason::DeliveryFailed, self.failures.get(name).or(self.without_source.as_ref())?)

@@ -77,7 +77,10 @@ fn flux_object(kind: &str, addon: &str, changes: &Value) -> Arc<FluxObject> {
         "metadata": {
             "name": format!("c1.{addon}"), "namespace": "work", "uid": format!("{kind} {addon}"),
             "labels": {labels::ADDON: addon, labels::CLUSTER_NAME: "c1"},
-            "ownerReferences": [{"apiVersion": "v1", "kind": "ClusterAddon", "name": "cluster-addon-c1", "uid": "addon"}],
+            "ownerReferences": [{
+                "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon", "name": "cluster-addon-c1",
+                "uid": "addon",
+            }],
         },
         "spec": {},
     });

@@ -150,6 +150,8 @@ pub enum ChangeKind {
     Changed,
     /// The new plan does not have the object.
     Removed,
+    /// An object of another client has the name, and nothing is written before it is gone.
+    Held,
 }
 
 /// The effects of a change in the workload cluster.

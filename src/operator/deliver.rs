@@ -1,6 +1,7 @@
 //! Writes one planned Flux object to the API server if it differs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::{ApiResource, DynamicObject};
@@ -8,22 +9,27 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::ownership;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
-use crate::plan::PlannedObject;
+use crate::gate::Hold;
 use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields};
+use crate::plan::{PlannedObject, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
 /// The result of delivering an object.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Delivery {
-    /// The object as it is now; `None` while an old object of the same name is being deleted.
+    /// The object as it is now; `None` while an old object of the same name is being deleted, or one of another client has the
+    /// name.
     pub object: Option<Arc<FluxObject>>,
     /// Digest of the spec as returned by the operator's last write.
     pub expected: Option<SpecDigest>,
     /// The field manager whose changes were reverted, if any.
     pub repaired: Option<String>,
+    /// The hold while an object of another client has the name: nothing was written.
+    pub hold: Option<Hold>,
 }
 
 /// An object to deliver.
@@ -43,6 +49,10 @@ pub struct Desired<'a> {
 /// creates the object, and conflicts if the object exists.
 const ABSENT: &str = "1";
 
+/// Delay before a retry while an object of another client has the name of a planned one. The watches have only objects of
+/// stackflux, so no event announces that the other one changed or is gone.
+pub const REQUEUE_EXISTING_AFTER: Duration = Duration::from_secs(30);
+
 /// Returns the digest of the spec of an object that Flux applied as planned; `None` if the object does not exist, or is as
 /// in an earlier plan. Its present spec counts as planned, because Flux corrects drift.
 pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest> {
@@ -50,15 +60,57 @@ pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest>
     delivery::applied(&found, planned)
 }
 
-/// Delivers an object of a kind, and caches the result.
+/// Delivers an object of a kind, and caches the result. If the cache does not have an object that exists, decides again by its
+/// present state: the list of the cache may be late, or the object may be of another client.
 pub async fn deliver(
     context: &Context,
     kind: FluxKind,
     desired: Desired<'_>,
 ) -> Result<Delivery, RequestError> {
+    let key = desired.planned.id.key();
+    let found = context.caches.flux.get(kind, &key);
+    let is_unknown = found.is_none();
+    match deliver_over(context, kind, desired, found).await {
+        Err(conflict) if is_unknown && conflict.is_conflict() => {
+            let found = existing_object(context, kind, desired.planned).await?;
+            if found.is_none() {
+                return Err(conflict);
+            }
+            match deliver_over(context, kind, desired, found).await? {
+                // It is being deleted, and the watch may not report the end of an object that the cache does not have.
+                Delivery { object: None, hold: None, .. } => Err(conflict),
+                delivery => Ok(delivery),
+            }
+        }
+        delivered => delivered,
+    }
+}
+
+/// Fetches the object that a write conflicted with, and caches it if it is ours: the watches report no others.
+pub async fn existing_object(
+    context: &Context,
+    kind: FluxKind,
+    planned: &PlannedObject,
+) -> Result<Option<Arc<FluxObject>>, RequestError> {
+    let live = ownership::present(context, kind, &planned.id.key()).await?;
+    let cache = context.caches.flux.of(kind);
+    let shared = |live: FluxObject| {
+        let is_ours = existing::is_ours((&live).into(), planned);
+        if is_ours { cache.written(live) } else { Arc::new(live) }
+    };
+    Ok(live.map(shared))
+}
+
+/// Delivers an object over the state `found`, and caches the result. Without a state, the write conflicts if the object
+/// exists, and otherwise creates it.
+pub async fn deliver_over(
+    context: &Context,
+    kind: FluxKind,
+    desired: Desired<'_>,
+    found: Option<Arc<FluxObject>>,
+) -> Result<Delivery, RequestError> {
     let cache = context.caches.flux.of(kind);
     let key = desired.planned.id.key();
-    let found = cache.get(&key);
     let keeper = keeper(context, kind, &desired);
     let baseline = Baseline::LastWrite {
         spec_digest: desired.expected,
@@ -70,15 +122,20 @@ pub async fn deliver(
     match todo {
         Action::Nothing => {
             context.metrics.runtime.skipped(kind.as_str());
-            Ok(Delivery { object: found, expected, repaired: None })
+            Ok(Delivery { object: found, expected, ..Delivery::default() })
         }
-        Action::Wait => Ok(Delivery { object: None, expected: None, repaired: None }),
+        Action::Wait => Ok(Delivery::default()),
+        Action::Hold => {
+            let hold = Some(existing::hold(&desired.planned.id));
+            Ok(Delivery { expected, hold, ..Delivery::default() })
+        }
         Action::Apply | Action::Repair => {
             let before = found.as_ref().and_then(|found| found.resource_version());
             let _writing = cache.writing(&key);
             let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
             let before = before.as_deref();
-            let over = desired.shared.then(|| before.unwrap_or(ABSENT));
+            let is_shared = desired.shared && !owners.is_empty();
+            let over = before.map_or(Some(ABSENT), |before| is_shared.then_some(before));
             let written = apply(context, kind, &key, desired.planned, &owners, (before, over)).await?;
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
@@ -90,7 +147,7 @@ pub async fn deliver(
                 None => written,
             };
             let expected = Some(written.spec_digest.clone());
-            Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager })
+            Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager, hold: None })
         }
     }
 }
@@ -104,8 +161,10 @@ async fn apply(
     (before, over): (Option<&str>, Option<&str>),
 ) -> Result<FluxObject, RequestError> {
     let mut object = planned.value.clone();
-    if let Some(metadata) = object.get_mut("metadata").filter(|_| !owners.is_empty()) {
-        metadata["ownerReferences"] = json!(owners);
+    if let Some(metadata) = object.get_mut("metadata") {
+        if !owners.is_empty() {
+            metadata["ownerReferences"] = json!(owners);
+        }
         if let Some(over) = over {
             metadata["resourceVersion"] = json!(over);
         }

@@ -101,7 +101,8 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let receipts = act(context, &facts, &action).await?;
     let status = roll_up(&facts, &action, &receipts);
     let next = write_status(context, &facts, &receipts, status.as_ref()).await?;
-    share(context, &facts, &action, status.as_ref());
+    share(context, &facts, &action, &receipts, status.as_ref());
+    let next = next.earlier(receipts.next());
     let next = next.earlier(prune(context, &facts, &action).await?);
     receipts.failure.map_or(Ok(next), Err)
 }
@@ -257,6 +258,7 @@ fn share(
     context: &Context,
     facts: &Facts,
     action: &ReleaseAction,
+    receipts: &Receipts,
     status: Option<&ClusterStackReleaseStatus>,
 ) {
     let record = |found| context.set_resolution(&facts.key, &facts.name.class_name(), found);
@@ -274,6 +276,10 @@ fn share(
     let Some(found) = &facts.found else { return };
     let ready = status.map(ready_of);
     match (&found.content, ready) {
+        // The addons would get the content of another client.
+        (Content::Known(_), Some(ready)) if receipts.is_without_source => {
+            record(Some(Resolution::Unusable(ready)));
+        }
         (Content::Known(known), Some(ready)) => record(Some(resolution(found, known, ready))),
         (Content::Invalid(_), Some(ready)) => record(Some(Resolution::Unusable(ready))),
         // A usable resolution of this process stays: pinned content does not change. A status from an earlier process may

@@ -200,7 +200,7 @@ async fn prune(
     decision: &StackDecision,
     receipts: &Receipts,
 ) -> Result<(), RequestError> {
-    if receipts.source.refusal.is_some() {
+    if receipts.source.is_refused() {
         return Ok(());
     }
     retire::prune(context, facts, &decision.retirement).await

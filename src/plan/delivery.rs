@@ -4,6 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
 use super::PlannedObject;
+pub use super::existing::LiveObject;
+use super::existing::is_ours;
 use crate::api::labels::{FIELD_MANAGER, PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
 use crate::api::{ClusterAddon, GitDelivery, Reason};
 use crate::foreign::capi::{field, text};
@@ -24,21 +26,8 @@ pub enum Action {
     Apply,
     /// The object is being deleted; it is created again afterwards.
     Wait,
-}
-
-/// An object in the API server, as far as it matters for whether the planned one is written.
-#[derive(Clone, Copy, Debug)]
-pub struct LiveObject<'a> {
-    /// The object's metadata.
-    pub metadata: &'a ObjectMeta,
-    /// The digest of the object's spec.
-    pub spec_digest: &'a SpecDigest,
-}
-
-impl<'a> From<&'a FluxObject> for LiveObject<'a> {
-    fn from(observed: &'a FluxObject) -> Self {
-        Self { metadata: &observed.object, spec_digest: &observed.spec_digest }
-    }
+    /// The object is one of another client: nothing is written before it is gone.
+    Hold,
 }
 
 /// The state that an object is compared with, besides its plan.
@@ -62,6 +51,10 @@ pub enum Baseline<'a> {
 #[must_use]
 pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Baseline) -> Action {
     let Some(found) = found else { return Action::Apply };
+    // What Flux applies from a repository, the operator does not write.
+    if matches!(baseline, Baseline::LastWrite { .. }) && !is_ours(found, planned) {
+        return Action::Hold;
+    }
     if found.metadata.deletion_timestamp.is_some() {
         return Action::Wait;
     }

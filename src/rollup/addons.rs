@@ -30,6 +30,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
         | Reason::ChartNameCollision
+        | Reason::AlreadyExists
         | Reason::FileEdited
         | Reason::PublishFailed
         | Reason::SecretInvalid

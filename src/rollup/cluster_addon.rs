@@ -248,6 +248,7 @@ fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<R
 fn condition_of(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
+        | Reason::AlreadyExists
         | Reason::Committing
         | Reason::CommitNotApplied
         | Reason::DeliveredElsewhere

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::report::{ConditionStatus, Report, mirror, summary};
-use super::{object_ready, reconciling, stalled};
+use super::{object_ready, reconciling, stalled, status_of};
 use crate::api::ClusterStackReleaseStatus;
 use crate::api::cluster_stack_release::ReleaseAddon;
 use crate::api::conditions::{ConditionType, Reason};
@@ -176,7 +176,7 @@ fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report 
         (None, ContentFacts::Known { release, .. }) if release.node_images.is_none() => {
             not_needed("node images")
         }
-        (None, ContentFacts::Known { .. }) => Report::not_yet_reported(),
+        (None, ContentFacts::Known { .. }) => existing(facts).unwrap_or_else(Report::not_yet_reported),
         (None, ContentFacts::Unusable(report) | ContentFacts::Unread(report)) => {
             let before = mirror(&old.conditions, 0, ConditionType::NodeImagesReady.as_str());
             let is_good = before.status == ConditionStatus::True;
@@ -185,9 +185,18 @@ fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report 
     }
 }
 
+/// The report that an object of another client has the name of a planned one, which ended the delivery.
+fn existing(facts: &ReleaseFacts) -> Option<Report> {
+    facts.class_hold.as_ref().filter(|hold| hold.reason == Reason::AlreadyExists).map(held)
+}
+
+fn held(hold: &Hold) -> Report {
+    Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
+}
+
 fn cluster_class(facts: &ReleaseFacts) -> Report {
     if let Some(hold) = &facts.class_hold {
-        return Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
+        return held(hold);
     }
     let objects = of_step(facts, Step::ClusterClass);
     if objects.is_empty() {
@@ -223,21 +232,18 @@ fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
         ContentFacts::Unread(report) => Some(report.clone()),
         ContentFacts::Known { .. } | ContentFacts::Unusable(_) => None,
     };
-    let held = facts.class_hold.as_ref();
-    let report = waits.or_else(|| {
-        held.map(|hold| Report::new(ConditionStatus::True, hold.reason.as_str(), &hold.message))
-    })?;
+    let report =
+        waits.or_else(|| facts.class_hold.as_ref().filter(|_| existing(facts).is_none()).map(held))?;
     Some(Report { status: ConditionStatus::True, ..report })
 }
 
-/// The problems that only the author of the release can fix.
+/// The problems that only a person can fix.
 fn given_up(facts: &ReleaseFacts) -> Option<Report> {
-    match &facts.content {
-        ContentFacts::Unusable(report) if report.status == ConditionStatus::False => {
-            Some(Report { status: ConditionStatus::True, ..report.clone() })
-        }
-        _ => None,
-    }
+    let report = match &facts.content {
+        ContentFacts::Unusable(report) if report.status == ConditionStatus::False => report.clone(),
+        _ => existing(facts)?,
+    };
+    Some(Report { status: ConditionStatus::True, ..report })
 }
 
 /// The addons in the release's order.

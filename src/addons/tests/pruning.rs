@@ -365,4 +365,7 @@ fn removal_follows_the_other_writes() {
     assert_eq!(decided(other_kind), "old Blocked, cni Delete", "the new form only waits for the old one");
     let terminating = |scene: &mut Scene| scene.objects.push(flux_object("HelmRelease", "cni", &deleted()));
     assert_eq!(decided(terminating), "old Blocked", "an object is created again when it is gone");
+    let of_others = json!({"metadata": {"ownerReferences": null}});
+    let of_others = |scene: &mut Scene| scene.objects.push(flux_object("HelmRelease", "cni", &of_others));
+    assert_eq!(decided(of_others), "old Blocked", "an object of another client is left as it is");
 }

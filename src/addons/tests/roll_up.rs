@@ -42,11 +42,16 @@ fn receipts_give_reason_for_missing_delivery() {
     let facts = scene.facts();
     let cni = || "cni".to_owned();
     let hold = Hold { reason: Reason::Committing, message: String::new() };
+    let exists = Hold { reason: Reason::AlreadyExists, message: String::new() };
     for (receipts, expected) in [
         (written(), "cni -, ccm -, policies -; docker-demo-1-34-v1; Delivered"),
         (
             Receipts { failures: [(cni(), "refused".to_owned())].into(), ..written() },
             "cni DeliveryFailed, ccm -, policies -; -; DeliveryFailed",
+        ),
+        (
+            Receipts { existing: [(cni(), exists)].into(), ..written() },
+            "cni AlreadyExists, ccm -, policies -; -; AlreadyExists",
         ),
         (
             Receipts { without_source: Some("refused".to_owned()), ..Receipts::default() },

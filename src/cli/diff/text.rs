@@ -186,6 +186,7 @@ impl Text<'_> {
                 ChangeKind::Created => (GREEN, "created"),
                 ChangeKind::Changed => (YELLOW, "changed"),
                 ChangeKind::Removed => (RED, "removed"),
+                ChangeKind::Held => (YELLOW, "held"),
             };
             let gap = 10 - verb.len();
             let mut line = format!("  {style}{verb}{style:#}{:gap$}{}", "", name_of(object));
@@ -193,6 +194,8 @@ impl Text<'_> {
                 let _ = write!(line, ": {}", sentence(effect));
             } else if object.change == ChangeKind::Changed && object.lines.is_empty() {
                 line.push_str(": stackflux applies it again; its spec stays the same");
+            } else if object.change == ChangeKind::Held {
+                line.push_str(": an object of another client has this name; rename or delete it");
             } else if object.change == ChangeKind::Removed {
                 let _ = write!(line, ", once no Cluster uses {}", self.release);
             }

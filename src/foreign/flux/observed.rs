@@ -203,11 +203,10 @@ impl References {
     }
 }
 
-/// The metadata of an object as the API server returned it, without its `managedFields`.
-pub fn metadata_of(object: &Value) -> Result<ObjectMeta, serde_json::Error> {
+/// The metadata of an object as the API server returned it, without its `managedFields`, and what they say.
+pub fn metadata_of(object: &Value) -> Result<(ObjectMeta, Metadata), serde_json::Error> {
     let metadata = object.get("metadata").map(Option::<WireMetadata>::deserialize).transpose()?;
-    let (metadata, _): (ObjectMeta, Metadata) = metadata.flatten().unwrap_or_default().into();
-    Ok(metadata)
+    Ok(metadata.flatten().unwrap_or_default().into())
 }
 
 /// The controllers of Flux whose answers stackflux awaits.

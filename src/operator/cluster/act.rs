@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::context::Context;
-use super::super::deliver::{Desired, applied};
+use super::super::deliver::{Desired, REQUEUE_EXISTING_AFTER, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::index;
@@ -21,6 +21,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::delivery::digest_of_shared;
+use crate::plan::existing::is_ours;
 use crate::plan::{PlannedObject, Step};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -32,7 +33,7 @@ pub(super) struct Acted {
     pub(super) receipts: Receipts,
     /// The first failure, to retry the reconcile.
     pub(super) failure: Option<RequestError>,
-    /// Time at which the next installation that Flux gave up on is due for a retry.
+    /// Time of the next attempt: at an installation that Flux gave up on, or at a name that an object of another client has.
     pub(super) retry: Next,
 }
 
@@ -59,11 +60,21 @@ pub(super) async fn act(
     }
     let owned = index::owned_by("ClusterAddon", &Key::of(&**addon));
     let retry = if decision.retry { retry::retry(context, &owned).await? } else { Next::Await };
+    let is_free = receipts.existing.is_empty();
+    let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     Ok(Acted { receipts, failure, retry })
 }
 
-/// An object after a write, and the digest of its spec; both `None` while an old object is being deleted.
-type Written = (Option<SpecDigest>, Option<Arc<FluxObject>>);
+/// The result of a write.
+#[derive(Default)]
+struct Written {
+    /// The digest of the object's spec; `None` while an old object is being deleted.
+    expected: Option<SpecDigest>,
+    /// The object; `None` while an old object is being deleted.
+    object: Option<Arc<FluxObject>>,
+    /// The hold while an object of another client has the name.
+    hold: Option<Hold>,
+}
 
 /// Applies all objects of a plan: first the sources, then the addons concurrently.
 async fn apply(
@@ -75,9 +86,18 @@ async fn apply(
     let mut receipts = Receipts::unchanged(addon);
     let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
     for (kind, source) in sources.filter_map(with_kind) {
-        if let Err(error) = apply_source(context, kind, source).await {
-            receipts.without_source = Some(error.to_string());
-            return (receipts, Some(error));
+        match apply_source(context, kind, source).await {
+            Ok(None) => {}
+            // The addons would get the content of another client.
+            Ok(Some(hold)) => {
+                let addons = available.planned().map(|planned| addon_of(planned).to_owned());
+                receipts.existing = addons.map(|addon| (addon, hold.clone())).collect();
+                return (receipts, None);
+            }
+            Err(error) => {
+                receipts.without_source = Some(error.to_string());
+                return (receipts, Some(error));
+            }
         }
     }
     let owners = [ownership::owner(addon)];
@@ -88,7 +108,7 @@ async fn apply(
         let (suspend, is_blocked) = (decision.suspend.contains(name), decision.blocked.contains(name));
         async move {
             if is_blocked {
-                return (name, Ok((None, None)));
+                return (name, Ok(Written::default()));
             }
             (name, apply_addon(context, addon, kind, desired, suspend).await)
         }
@@ -96,14 +116,12 @@ async fn apply(
     let mut failures = BTreeMap::new();
     for (name, result) in join_all(addons).await {
         match result {
-            Ok((Some(digest), object)) => {
+            Ok(Written { hold: Some(hold), .. }) => _ = receipts.existing.insert(name.to_owned(), hold),
+            Ok(Written { expected: Some(digest), object, .. }) => {
                 receipts.expected.insert(name.to_owned(), digest);
                 receipts.objects.extend(object);
             }
-            Ok((None, _)) => {
-                receipts.expected.remove(name);
-                receipts.waiting.insert(name.to_owned());
-            }
+            Ok(_) => receipts.wait(name),
             Err(error) => _ = failures.insert(name, error),
         }
     }
@@ -120,18 +138,17 @@ fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) ->
     Receipts { failures: failures.collect(), ..receipts }
 }
 
-/// Applies a source for its users.
+/// Applies a source for its users. Returns the hold if an object of another client has its name.
 async fn apply_source(
     context: &Context,
     kind: FluxKind,
     planned: &PlannedObject,
-) -> Result<(), RequestError> {
+) -> Result<Option<Hold>, RequestError> {
     let found = context.caches.flux.get(kind, &planned.id.key());
     let expected =
         found.as_ref().and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
     let desired = Desired { planned, expected, owners: &[], shared: false };
-    deliver::deliver(context, kind, desired).await?;
-    Ok(())
+    Ok(deliver::deliver(context, kind, desired).await?.hold)
 }
 
 async fn apply_addon(
@@ -145,9 +162,10 @@ async fn apply_addon(
     if let Some(manager) = &delivery.repaired {
         events::repaired(context, addon, &desired.planned.id, manager).await;
     }
-    let Some(object) = delivery.object else { return Ok((delivery.expected, None)) };
-    let object = forward_and_suspend(context, addon, object, suspend).await?;
-    Ok((delivery.expected, Some(object)))
+    let deliver::Delivery { object, expected, hold, .. } = delivery;
+    let Some(object) = object else { return Ok(Written { expected, object: None, hold }) };
+    let object = Some(forward_and_suspend(context, addon, object, suspend).await?);
+    Ok(Written { expected, object, hold })
 }
 
 /// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
@@ -196,9 +214,9 @@ async fn commit(
     for planned in available.planned() {
         let name = addon_of(planned);
         match find_applied(context, addon, planned, decision.suspend.contains(name)).await {
-            Ok((digest, object)) => {
+            Ok(Written { expected, object, .. }) => {
                 receipts.objects.extend(object);
-                match digest {
+                match expected {
                     Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
                     None => _ = receipts.committed.insert(name.to_owned(), commit_hold(&state)),
                 }
@@ -217,9 +235,10 @@ async fn find_applied(
     suspend: bool,
 ) -> Result<Written, RequestError> {
     let found = planned.kind().and_then(|kind| context.caches.flux.get(kind, &planned.id.key()));
-    let Some(found) = found else { return Ok((None, None)) };
-    let object = forward_and_suspend(context, addon, found, suspend).await?;
-    Ok((applied(context, planned), Some(object)))
+    let found = found.filter(|found| is_ours((&**found).into(), planned));
+    let Some(found) = found else { return Ok(Written::default()) };
+    let object = Some(forward_and_suspend(context, addon, found, suspend).await?);
+    Ok(Written { expected: applied(context, planned), object, hold: None })
 }
 
 /// Returns the hold of an object that is not as planned yet.

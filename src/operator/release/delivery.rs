@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::super::context::Context;
+use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::git_delivery::commit;
 use super::super::git_delivery::pending_commits::{Change, Subject};
 use super::super::metrics::Queue;
@@ -13,12 +14,15 @@ use super::super::request;
 use super::content::{Content, Known};
 use super::objects::{self, Delivery};
 use super::{Facts, Found, provider, tear_down};
+use crate::api::Reason;
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::plan::Step;
+use crate::plan::existing::is_marked;
 use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
+use crate::runtime::queue::Next;
 use crate::subscription::{ClassFacts, DeliveryMode, ReleaseAction, Teardown, class_hold};
 
 /// The state of a release's objects after the writes.
@@ -28,8 +32,22 @@ pub(super) struct Receipts {
     pub(super) objects: Vec<ObjectFacts>,
     /// The reason why the cluster class is not delivered yet.
     pub(super) class_hold: Option<Hold>,
+    /// Whether an object of another client has the name of a source, so that no Cluster can have the release.
+    pub(super) is_without_source: bool,
     /// The refusal that ended the delivery, to retry the reconcile.
     pub(super) failure: Option<ReconcileError>,
+}
+
+impl Receipts {
+    /// Whether an object of another client has the name of a planned one.
+    fn is_held(&self) -> bool {
+        self.class_hold.as_ref().is_some_and(|hold| hold.reason == Reason::AlreadyExists)
+    }
+
+    /// Returns when to try again.
+    pub(super) fn next(&self) -> Next {
+        if self.is_held() { Next::After(REQUEUE_EXISTING_AFTER) } else { Next::Await }
+    }
 }
 
 /// Carries out a decision.
@@ -64,6 +82,9 @@ async fn deliver(
 ) -> Result<Receipts, ReconcileError> {
     let mut receipts = Receipts::default();
     match deliver_steps(context, facts, found, known, mode, &mut receipts).await {
+        Ok(()) if receipts.is_held() => {
+            receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
+        }
         Ok(()) => {}
         Err(error) if error.is_reported() => {
             receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
@@ -87,26 +108,42 @@ async fn deliver_steps(
     receipts: &mut Receipts,
 ) -> Result<(), ReconcileError> {
     let delivery = Delivery { context, object: &facts.object, known, now: facts.now };
-    let plan = &found.planned.plan;
-    let steps = [Step::Sources, Step::NodeImages];
-    for step in steps {
-        deliver_step(&delivery, found, mode, step, &mut receipts.objects).await?;
-    }
+    let source_hold = deliver_step(&delivery, found, mode, Step::Sources, &mut receipts.objects).await?;
+    receipts.is_without_source = source_hold.is_some();
+    receipts.class_hold = match source_hold {
+        // Everything else refers to the sources.
+        Some(hold) => Some(hold),
+        None => deliver_class(&delivery, found, mode, &mut receipts.objects).await?,
+    };
+    Ok(forward_request(context, facts, found).await?)
+}
+
+/// Delivers the node images, the provider's object, and the cluster class as far as its gate permits. Returns the reason why
+/// the class is not delivered, if any.
+async fn deliver_class(
+    delivery: &Delivery<'_>,
+    found: &Found,
+    mode: DeliveryMode,
+    receipts: &mut Vec<ObjectFacts>,
+) -> Result<Option<Hold>, ReconcileError> {
+    let image_hold = deliver_step(delivery, found, mode, Step::NodeImages, receipts).await?;
     if mode.writes() {
-        provider::apply(context, &found.provider).await?;
+        provider::apply(delivery.context, &found.provider).await?;
     }
     let report = &found.provider.report;
-    let images = receipts.objects.iter().find(|object| object.step == Step::NodeImages);
+    let images = receipts.iter().find(|object| object.step == Step::NodeImages);
     let images = images.filter(|images| !is_ready(images)).map(|images| images.id.to_string());
-    receipts.class_hold = class_hold(ClassFacts {
-        is_delivered: objects::is_delivered(&facts.object, plan, Step::ClusterClass),
-        provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
-        images_not_ready: images.as_deref(),
-    });
-    if receipts.class_hold.is_none() {
-        deliver_step(&delivery, found, mode, Step::ClusterClass, &mut receipts.objects).await?;
+    let gate = || {
+        class_hold(ClassFacts {
+            is_delivered: objects::is_delivered(delivery.object, &found.planned.plan, Step::ClusterClass),
+            provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
+            images_not_ready: images.as_deref(),
+        })
+    };
+    match image_hold.or_else(gate) {
+        Some(hold) => Ok(Some(hold)),
+        None => deliver_step(delivery, found, mode, Step::ClusterClass, receipts).await,
     }
-    Ok(forward_request(context, facts, found).await?)
 }
 
 async fn deliver_step(
@@ -115,15 +152,15 @@ async fn deliver_step(
     mode: DeliveryMode,
     step: Step,
     receipts: &mut Vec<ObjectFacts>,
-) -> Result<(), ReconcileError> {
+) -> Result<Option<Hold>, ReconcileError> {
     match mode {
-        DeliveryMode::Api => delivery.apply(&found.planned.plan, step, receipts).await?,
+        DeliveryMode::Api => delivery.apply(&found.planned.plan, step, receipts).await,
         DeliveryMode::Git | DeliveryMode::Suspended => {
             let observed = found.planned.observed.iter().filter(|object| object.step == step);
             receipts.extend(observed.cloned());
+            Ok(None)
         }
     }
-    Ok(())
 }
 
 fn is_ready(object: &ObjectFacts) -> bool {
@@ -152,6 +189,11 @@ async fn forward_request(context: &Context, facts: &Facts, found: &Found) -> Res
         let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
         if let Some(kind) = kind.filter(|kind| kinds.contains(kind)) {
             let key = Key::new(&recorded.namespace, &recorded.name);
+            // Another client may have given the name to another object.
+            let found = context.caches.flux.get(kind, &key);
+            if found.is_some_and(|found| !is_marked((&*found).into())) {
+                continue;
+            }
             request::forward(context, (kind, &key), object, handled).await?;
         }
     }

@@ -10,7 +10,9 @@ use kube::ResourceExt as _;
 
 use super::super::annotations::suspend;
 use super::super::context::Context;
-use super::super::deliver::{Delivery as Delivered, Desired, applied, deliver};
+use super::super::deliver::{
+    Delivery as Delivered, Desired, applied, deliver, deliver_over, existing_object,
+};
 use super::super::reconcile::ReconcileError;
 use super::super::{events, ownership};
 use super::content::Known;
@@ -20,6 +22,7 @@ use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
+use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::delivery::{Action, NamespaceState, namespace_action};
@@ -30,8 +33,16 @@ use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 use crate::subscription::DeliveryMode;
 
-/// An applied object: the digest of its spec, and its verdict.
-type Applied = (Option<SpecDigest>, Option<Verdict>);
+/// An applied object.
+#[derive(Default)]
+struct Applied {
+    /// The digest of its spec.
+    expected: Option<SpecDigest>,
+    /// Its verdict.
+    verdict: Option<Verdict>,
+    /// The hold while an object of another client has its name.
+    hold: Option<Hold>,
+}
 
 /// Maximum number of attempts to write a source with several owners before the reconcile is retried later.
 const MAX_ATTEMPTS: u32 = 5;
@@ -46,18 +57,22 @@ pub(super) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Applies the objects of a step in order, and adds their states to `receipts`.
+    /// Applies the objects of a step in order, and adds their states to `receipts`. Returns the hold of the first object whose
+    /// name an object of another client has: those that follow in the step refer to it.
     pub(super) async fn apply(
         &self,
         plan: &Plan,
         step: Step,
         receipts: &mut Vec<ObjectFacts>,
-    ) -> Result<(), ReconcileError> {
+    ) -> Result<Option<Hold>, ReconcileError> {
         for planned in plan.objects().filter(|object| object.step == step) {
-            let (expected, verdict) = self.apply_object(planned).await?;
+            let Applied { expected, verdict, hold } = self.apply_object(planned).await?;
+            if hold.is_some() {
+                return Ok(hold);
+            }
             receipts.push(ObjectFacts { id: planned.id.clone(), step, expected, verdict });
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns the present state of the planned objects that the operator does not apply: Flux applied them, or they are as
@@ -102,7 +117,10 @@ impl Delivery<'_> {
 
     async fn apply_flux(&self, kind: FluxKind, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
         let before = self.recorded(&planned.id);
-        let delivery = self.deliver_over(kind, planned, before.as_ref()).await?;
+        let delivery = self.deliver_flux(kind, planned, before.as_ref()).await?;
+        if delivery.hold.is_some() {
+            return Ok(Applied { hold: delivery.hold, ..Applied::default() });
+        }
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }
@@ -117,29 +135,31 @@ impl Delivery<'_> {
         let expectation = expected.as_ref().and_then(|digest| self.expectation(planned, digest));
         let found = object.zip(expectation);
         let verdict = found.map(|(object, expected)| rollup::judge(&object, &expected, &moment));
-        Ok((expected, verdict))
+        Ok(Applied { expected, verdict, hold: None })
     }
 
-    /// Delivers an object over its present state. Several releases share the same sources, and each adds itself to the
-    /// existing owners; on a conflict, the object is read and written again.
-    async fn deliver_over(
+    /// Delivers an object. Several releases share the same sources, and each adds itself to the existing owners; on a conflict,
+    /// the object is read and written again.
+    async fn deliver_flux(
         &self,
         kind: FluxKind,
         planned: &PlannedObject,
         expected: Option<&SpecDigest>,
     ) -> Result<Delivered, RequestError> {
-        let (key, cache) = (planned.id.key(), self.context.caches.flux.of(kind));
-        let shared = planned.step == Step::Sources;
-        let mut tries = if shared { MAX_ATTEMPTS } else { 1 };
+        let mut found = self.context.caches.flux.get(kind, &planned.id.key());
+        if planned.step != Step::Sources {
+            let owners = self.owners(planned, found.as_deref());
+            let desired = Desired { planned, expected, owners: &owners, shared: false };
+            return deliver(self.context, kind, desired).await;
+        }
+        let mut tries = MAX_ATTEMPTS;
         loop {
-            let owners = self.owners(planned, cache.get(&key).as_deref());
-            let desired = Desired { planned, expected, owners: &owners, shared };
+            let owners = self.owners(planned, found.as_deref());
+            let desired = Desired { planned, expected, owners: &owners, shared: true };
             tries -= 1;
-            match deliver(self.context, kind, desired).await {
+            match deliver_over(self.context, kind, desired, found).await {
                 Err(error) if error.is_conflict() && tries > 0 => {
-                    if let Some(found) = ownership::present(self.context, kind, &key).await? {
-                        cache.written(found);
-                    }
+                    found = existing_object(self.context, kind, planned).await?;
                 }
                 delivered => return delivered,
             }
@@ -151,7 +171,8 @@ impl Delivery<'_> {
     async fn apply_namespace(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
         let state = self.context.namespace_state(&planned.id.name);
         let is_terminating = match namespace_action(planned, state, self.recorded(&planned.id).as_ref()) {
-            Action::Nothing => false,
+            // A Namespace is never held.
+            Action::Nothing | Action::Hold => false,
             Action::Wait => true,
             Action::Apply | Action::Repair => {
                 let key = Key::new("", &planned.id.name);
@@ -160,9 +181,10 @@ impl Delivery<'_> {
             }
         };
         if is_terminating {
-            return Ok((None, Some(Verdict::Terminating)));
+            return Ok(Applied { verdict: Some(Verdict::Terminating), ..Applied::default() });
         }
-        Ok((Some(SpecDigest::kept(planned.digest())), Some(Verdict::Applied)))
+        let expected = Some(SpecDigest::kept(planned.digest()));
+        Ok(Applied { expected, verdict: Some(Verdict::Applied), hold: None })
     }
 
     /// Returns the owners of an object: this release and, for a shared object, all other existing releases that own it. An

@@ -18,7 +18,9 @@ use super::super::{annotations, events, finalizer, ownership};
 use super::{inventory, is_stack_there, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::names::ReleaseName;
+use crate::plan::existing::is_made;
 use crate::rollup::deleted_release;
 use crate::runtime::api_server::{Deleted, RequestError};
 use crate::runtime::cache::{Change, Key};
@@ -134,6 +136,17 @@ pub(super) async fn prune(
     Ok(Next::Await)
 }
 
+/// Fetches an object that was made from a release; `None` if it does not exist. The status of the release may name an object
+/// whose name one of another client has now.
+async fn made_object(
+    context: &Context,
+    kind: FluxKind,
+    key: &Key,
+) -> Result<Option<FluxObject>, RequestError> {
+    let found = ownership::present(context, kind, key).await?;
+    Ok(found.filter(|found| is_made(found.into())))
+}
+
 /// Uninstalls everything, each step after the previous one is complete. Returns whether everything is gone.
 async fn uninstall(
     context: &Context,
@@ -156,7 +169,7 @@ async fn uninstall(
 async fn uninstall_all(context: &Context, kind: FluxKind, made: &Inventory) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in made.of(kind) {
-        let Some(mut found) = ownership::present(context, kind, key).await? else { continue };
+        let Some(mut found) = made_object(context, kind, key).await? else { continue };
         if found.suspended {
             found = annotations::suspend(context, &found, false).await?;
         }
@@ -175,7 +188,7 @@ async fn delete_unshared(
 ) -> Result<bool, RequestError> {
     let mut all_gone = true;
     for key in made.of(kind) {
-        let Some(found) = ownership::present(context, kind, key).await? else { continue };
+        let Some(found) = made_object(context, kind, key).await? else { continue };
         let others = context.caches.releases.all();
         if is_shared(release, others.iter().map(|other| &**other), &found) {
             ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
@@ -212,7 +225,7 @@ async fn orphan(
     made: &Inventory,
 ) -> Result<(), RequestError> {
     for (kind, key) in &made.flux {
-        let Some(mut found) = ownership::present(context, *kind, key).await? else { continue };
+        let Some(mut found) = made_object(context, *kind, key).await? else { continue };
         if !kind.is_source() && !found.suspended {
             found = annotations::suspend(context, &found, true).await?;
         }

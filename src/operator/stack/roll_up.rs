@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 
 use super::super::context::NotInstalled;
+use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::reconcile::ReconcileError;
 use super::source::{Receipt, repository_key};
 use super::{Facts, Receipts, clusters, delete};
@@ -50,7 +51,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let (recorded, verdict) = followed(facts, &receipts.source);
     let interval = interval(&receipts.source);
     let retirement =
-        if receipts.source.refusal.is_none() { decision.retirement.clone() } else { Retirement::none(stack) };
+        if receipts.source.is_refused() { Retirement::none(stack) } else { decision.retirement.clone() };
     let state = |(name, role): (&ReleaseName, &Role)| {
         let clusters = facts.releases.clusters.get(name).map_or(0, Vec::len);
         (name.clone(), ReleaseState { role: *role, clusters, release: owned.get(name).copied() })
@@ -112,6 +113,9 @@ fn source_report(facts: &Facts, receipts: &Receipts, verdict: Option<&Verdict>) 
     };
     if let Some(refusal) = &receipts.source.refusal {
         return refused(refusal, "");
+    }
+    if let Some(hold) = &receipts.source.hold {
+        return Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message);
     }
     let report = source_ready(verdict, source.catalog.error.as_ref());
     match &receipts.left_over {
@@ -205,6 +209,9 @@ fn next(facts: &Facts, decision: &StackDecision, receipts: &Receipts, limit: Opt
     }
     let limit = limit.map_or(Next::Await, |limit| at(limit, facts.now));
     let Ok(source) = &facts.source else { return limit };
+    if receipts.source.hold.is_some() {
+        return limit.earlier(Next::After(REQUEUE_EXISTING_AFTER));
+    }
     if source.catalog.error.is_some() {
         return Next::Retry;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::deliver::{Desired, deliver};
+use super::super::deliver::{Delivery, Desired, deliver};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::index;
@@ -17,8 +17,10 @@ use super::Facts;
 use crate::api::ClusterStack;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::gate::Hold;
 use crate::inputs::stack::{Stack, StackError};
-use crate::plan::{self, Plan, PlanError, delivery};
+use crate::plan::existing::is_ours;
+use crate::plan::{self, Plan, PlanError, PlannedObject, delivery};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
@@ -62,6 +64,8 @@ pub(super) struct Receipt {
     pub(super) expected: Option<SpecDigest>,
     /// The refusal to write it, to retry the reconcile.
     pub(super) refusal: Option<ReconcileError>,
+    /// The hold while an object of another client has its name.
+    pub(super) hold: Option<Hold>,
 }
 
 impl Catalog {
@@ -89,7 +93,13 @@ impl Source {
 impl Receipt {
     /// Returns the receipt of a reconcile that writes nothing.
     pub(super) fn unchanged(source: Option<&Source>, repository: Option<Arc<FluxObject>>) -> Self {
-        Self { repository, expected: source.and_then(|source| source.expected.clone()), refusal: None }
+        let expected = source.and_then(|source| source.expected.clone());
+        Self { repository, expected, ..Self::default() }
+    }
+
+    /// Whether the source is not written, so that nothing else is deleted.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refusal.is_some() || self.hold.is_some()
     }
 }
 
@@ -103,7 +113,8 @@ pub(super) async fn gather(
         Err(error) => return Ok(Err(error)),
     };
     let plan = Arc::new(plan::stack(&planned)?);
-    let catalog = read_catalog(context, stack, &planned).await;
+    let own = plan.objects().next().filter(|_| planned.delivery.git().is_none());
+    let catalog = read_catalog(context, stack, &planned, own).await;
     let expected = match planned.delivery.git() {
         Some(_) => {
             let found = repository(context, stack);
@@ -121,9 +132,17 @@ pub(super) fn repository(context: &Context, stack: &ClusterStack) -> Option<Arc<
     context.caches.flux.get(FluxKind::GitRepository, &context.source_key(stack)?)
 }
 
-/// Reads the stack repository, or the last known catalog if that fails.
-async fn read_catalog(context: &Context, stack: &ClusterStack, planned: &Stack) -> Catalog {
-    let Some(found) = repository(context, stack) else { return Catalog::default() };
+/// Reads the stack repository, or the last known catalog if that fails. `own` is the plan of the `GitRepository` if the
+/// operator applies it: one of another client with its name has another repository.
+async fn read_catalog(
+    context: &Context,
+    stack: &ClusterStack,
+    planned: &Stack,
+    own: Option<&PlannedObject>,
+) -> Catalog {
+    let found = repository(context, stack);
+    let found = found.filter(|found| own.is_none_or(|own| is_ours((&**found).into(), own)));
+    let Some(found) = found else { return Catalog::default() };
     let (path, line) = (planned.source.path.clone(), planned.line.clone());
     let key = CatalogKey { repository: repository_key(planned), path, line };
     let Some(artifact) = found.status.artifact() else { return Catalog::default() };
@@ -162,11 +181,14 @@ pub(super) async fn act(
                 git_delivery::commit(context, &facts.key, Subject::Source, change, requester);
             }
             SourceWrite::Apply(_) => match apply(context, &facts.stack, source).await {
-                Ok(expected) => receipt.expected = expected,
+                Ok(delivery) => (receipt.expected, receipt.hold) = (delivery.expected, delivery.hold),
                 Err(error) if error.is_reported() => receipt.refusal = Some(error),
                 Err(error) => return Err(error),
             },
         }
+    }
+    if receipt.hold.is_some() {
+        return Ok(receipt);
     }
     if decision.forwards_request {
         forward_request(context, &facts.stack).await?;
@@ -175,17 +197,14 @@ pub(super) async fn act(
     Ok(receipt)
 }
 
-/// Applies the `GitRepository` if it is not as planned, and returns the expected digest of its spec.
-async fn apply(
-    context: &Context,
-    stack: &ClusterStack,
-    source: &Source,
-) -> Result<Option<SpecDigest>, ReconcileError> {
-    let Some(planned) = source.plan.objects().next() else { return Ok(source.expected.clone()) };
+/// Applies the `GitRepository` if it is not as planned.
+async fn apply(context: &Context, stack: &ClusterStack, source: &Source) -> Result<Delivery, ReconcileError> {
+    let Some(planned) = source.plan.objects().next() else {
+        return Ok(Delivery { expected: source.expected.clone(), ..Delivery::default() });
+    };
     let owners = [ownership::controller(stack)];
     let desired = Desired { planned, expected: source.expected.as_ref(), owners: &owners, shared: false };
-    let delivery = deliver(context, FluxKind::GitRepository, desired).await?;
-    Ok(delivery.expected)
+    Ok(deliver(context, FluxKind::GitRepository, desired).await?)
 }
 
 /// Forwards a request to reconcile to the followed source.

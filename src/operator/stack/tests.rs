@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::release_cache::ReleaseCacheError;
 use super::source::Catalog;
 use super::*;
@@ -93,7 +94,7 @@ fn facts() -> Facts {
 /// Returns the receipts of writes after which the `GitRepository` is this.
 fn receipts(facts: &Facts, repository: Option<Arc<FluxObject>>) -> Receipts {
     let expected = repository.as_ref().map(|repository| repository.spec_digest.clone());
-    let source = Receipt { repository, expected, refusal: None };
+    let source = Receipt { repository, expected, ..Receipt::default() };
     let (stack, releases) = (facts.stack.clone(), PinReceipts::default());
     Receipts { stack, source, left_over: None, releases, commits: None }
 }
@@ -120,6 +121,20 @@ fn refused_source_spends_no_budget() {
     let outcome = roll_up(&facts, &decision, &receipts);
     assert_eq!(outcome.status.pruned, None);
     assert_eq!(condition(&outcome, "SourceReady"), ("Unknown", "DeliveryFailed"));
+
+    receipts.source.refusal = None;
+    receipts.source.hold = Some(Hold {
+        reason: Reason::AlreadyExists,
+        message: "GitRepository demo/x exists already".to_owned(),
+    });
+    let outcome = roll_up(&facts, &decision, &receipts);
+    assert_eq!(outcome.status.pruned, None);
+    assert_eq!(condition(&outcome, "SourceReady"), ("False", "AlreadyExists"));
+    assert!(
+        matches!(outcome.next, Next::After(delay) if delay <= REQUEUE_EXISTING_AFTER),
+        "{:?}",
+        outcome.next
+    );
 }
 
 #[test]

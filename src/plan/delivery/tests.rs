@@ -21,7 +21,10 @@ fn found(metadata: &Value) -> FluxObject {
 }
 
 fn as_planned() -> Value {
-    let owner = |kind, uid| json!({"apiVersion": "v1", "kind": kind, "name": "x", "uid": uid});
+    let owner = |kind, uid| {
+        let api_version = if kind == "Namespace" { "v1" } else { "clusterstack.x-k8s.io/v1alpha1" };
+        json!({"apiVersion": api_version, "kind": kind, "name": "x", "uid": uid})
+    };
     json!({"annotations": {PLAN_DIGEST: "sha256:1"}, "labels": {"addon": "cni"},
         "ownerReferences": [owner("ClusterAddon", "u"), owner("Namespace", "n")]})
 }
@@ -42,6 +45,9 @@ fn object_is_skipped_only_if_known_as_planned() {
     let bare = with("annotations", json!({}));
     let going = with("deletionTimestamp", json!("2026-11-21T10:00:00Z"));
     let orphan = with("ownerReferences", json!([]));
+    let foreign = found(&json!({"labels": {"addon": "cni"}}));
+    let foreign_going =
+        found(&json!({"labels": {"addon": "cni"}, "deletionTimestamp": "2026-11-21T10:00:00Z"}));
     let relabelled = with("labels", json!({"addon": "zzz"}));
     let unlabelled = with("labels", json!(null));
     let more_labels = with("labels", json!({"addon": "cni", "team": "network"}));
@@ -76,6 +82,11 @@ fn object_is_skipped_only_if_known_as_planned() {
         ("by the plan alone, an earlier one", Some(&old), Baseline::Plan, Action::Apply),
         ("by the plan alone, terminating", Some(&going), Baseline::Plan, Action::Wait),
         ("by the plan alone, absent", None, Baseline::Plan, Action::Apply),
+        ("made by another client", Some(&foreign), ours, Action::Hold),
+        ("no write is known", Some(&foreign), written(None, None, None), Action::Hold),
+        // No event announces that it is gone: the watch has only objects of stackflux.
+        ("made by another client, terminating", Some(&foreign_going), ours, Action::Hold),
+        ("by the plan alone, made by another client", Some(&foreign), Baseline::Plan, Action::Apply),
     ];
     for (what, found, baseline, expected) in table {
         assert_eq!(action(&planned(), found.map(Into::into), baseline), expected, "{what}");

@@ -160,6 +160,7 @@ fn counted(objects: &[ObjectChange]) -> String {
         (ChangeKind::Created, "created"),
         (ChangeKind::Changed, "changed"),
         (ChangeKind::Removed, "removed"),
+        (ChangeKind::Held, "held"),
     ];
     let counts = kinds.map(|(kind, word)| (of(kind), word));
     let summary: Vec<String> = counts
@@ -177,6 +178,7 @@ fn of_object(object: &ObjectChange) -> Line {
         ChangeKind::Created => "created ",
         ChangeKind::Changed => "changed ",
         ChangeKind::Removed => "removed ",
+        ChangeKind::Held => "held ",
     };
     let separator = if object.namespace.is_empty() { "" } else { "/" };
     Line::new(verb).code(&format!("{} {}{separator}{}", object.kind, object.namespace, object.name))

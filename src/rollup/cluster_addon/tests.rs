@@ -198,6 +198,7 @@ fn removed_addon_does_not_affect_addons_ready() {
 fn held_addon_is_reported_in_delivered_only() {
     for (reason, expected, message) in [
         (Reason::DeliveryFailed, "Unknown", "apply HelmRelease: no"),
+        (Reason::AlreadyExists, "False", "HelmRelease demo/one.ccm exists already"),
         (Reason::Terminating, "False", "its old object goes"),
         (Reason::Suspended, "Unknown", "stays as it is"),
         (Reason::CommitNotApplied, "Unknown", "it is committed"),

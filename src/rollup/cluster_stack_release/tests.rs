@@ -125,8 +125,18 @@ fn missing_parts_are_named() {
     };
     let hold = Hold { reason: Reason::WaitingForNodeImages, message: "images".to_owned() };
     let refused = Hold { reason: Reason::DeliveryFailed, message: "apply HelmRelease: no".to_owned() };
+    let exists = Hold { reason: Reason::AlreadyExists, message: "HelmRelease n/x exists".to_owned() };
+    let foreign = |release| ReleaseFacts { class_hold: Some(exists.clone()), ..good(release) };
     let class = |verdict| vec![object("HelmRelease", Step::ClusterClass, verdict)];
     for (facts, kind, expected) in [
+        (foreign(&plain), "ClusterClassReady", "False AlreadyExists: HelmRelease n/x exists"),
+        (foreign(&plain), "Stalled", "True AlreadyExists: HelmRelease n/x exists"),
+        (foreign(&plain), "Reconciling", "none"),
+        (
+            ReleaseFacts { objects: Vec::new(), ..foreign(&imaged) },
+            "NodeImagesReady",
+            "False AlreadyExists: HelmRelease n/x exists",
+        ),
         (
             ReleaseFacts { objects: class(None), ..good(&plain) },
             "ClusterClassReady",

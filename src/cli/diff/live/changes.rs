@@ -28,6 +28,7 @@ struct Existing<'a> {
     value: &'a Value,
     metadata: ObjectMeta,
     spec_digest: SpecDigest,
+    has_our_fields: bool,
 }
 
 /// The existing Flux objects, and the Namespaces by name.
@@ -41,11 +42,16 @@ pub(super) struct Found<'a> {
 impl<'a> Existing<'a> {
     fn new(value: &'a Value) -> Result<Self, serde_json::Error> {
         let spec_digest = SpecDigest::of(field(value, &["spec"]).cloned().unwrap_or_default());
-        Ok(Self { value, metadata: metadata_of(value)?, spec_digest })
+        let (metadata, managers) = metadata_of(value)?;
+        Ok(Self { value, metadata, spec_digest, has_our_fields: managers.has_our_fields() })
     }
 
     fn live(&self) -> LiveObject<'_> {
-        LiveObject { metadata: &self.metadata, spec_digest: &self.spec_digest }
+        LiveObject {
+            metadata: &self.metadata,
+            spec_digest: &self.spec_digest,
+            has_our_fields: self.has_our_fields,
+        }
     }
 }
 
@@ -135,6 +141,9 @@ impl<'a> Found<'a> {
             (Action::Wait, _) => {
                 let created = between(ChangeKind::Created, &planned.id, None, new);
                 Some(ObjectChange { waits_for: Some(planned.id.kind.clone()), ..created })
+            }
+            (Action::Hold, _) => {
+                Some(ObjectChange { effect: None, ..between(ChangeKind::Held, &planned.id, None, new) })
             }
             (_, None) => Some(between(ChangeKind::Created, &planned.id, None, new)),
             (_, Some(found)) => {

@@ -1,5 +1,6 @@
 //! Tests with the example in a live cluster that is made by hand.
 
+mod existing;
 mod properties;
 mod removal_properties;
 mod removals;

@@ -34,6 +34,12 @@ pub struct SpecManager {
 }
 
 impl Metadata {
+    /// Whether stackflux has written a field of the spec that it still has.
+    #[must_use]
+    pub fn has_our_fields(&self) -> bool {
+        self.spec_managers.iter().any(|manager| manager.name == FIELD_MANAGER)
+    }
+
     /// The manager other than stackflux that wrote to the spec last.
     #[must_use]
     pub fn foreign_manager(&self) -> Option<&str> {

@@ -188,6 +188,7 @@ impl Operator<'_> {
         match (todo, line) {
             (Action::Nothing, line) => line.is_none(),
             (_, None) => false,
+            (Action::Hold, Some(line)) => line.change == ChangeKind::Held,
             (Action::Wait, Some(line)) => line.change == ChangeKind::Created && line.waits_for.is_some(),
             (Action::Apply | Action::Repair, Some(line)) => {
                 let expected = if exists { ChangeKind::Changed } else { ChangeKind::Created };
