@@ -153,6 +153,9 @@ fn apply_over_another_version_conflicts() {
     assert_eq!(server.apply_as("me", &object).code, 201, "there is none yet");
     let conflict = server.apply_as("me", &object);
     assert_eq!((conflict.code, &conflict.body["reason"]), (409, &json!("Conflict")));
+    let theirs = server.get(&place("ClusterStackRelease", "a"));
+    assert_eq!(server.apply_as("other", &object).code, 409, "nor does another client adopt it");
+    assert_eq!(server.get(&place("ClusterStackRelease", "a")), theirs);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) enum Guard {
     Ownership,
     /// A suspension names the UID of the object.
     SuspensionUid,
+    /// An apply of an object that the operator does not know creates the object, and changes none.
+    CreateOnly,
 }
 
 /// Answers a request, without the guard that is taken out.
@@ -40,6 +42,9 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
         }
         (Some(Guard::SuspensionUid), "PATCH") if call.uri.contains(SUSPEND_FIELD_MANAGER) => {
             cluster.server.answer(&without_tests(call))
+        }
+        (Some(Guard::CreateOnly), "PATCH") if call.content_type.contains("apply-patch") => {
+            cluster.server.answer(&of_any_version(call))
         }
         (Some(Guard::Ownership), "GET") => {
             let Answer { code, body } = cluster.server.answer(call);
@@ -67,6 +72,13 @@ fn without_tests(call: &Call) -> Call {
     let operations: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
     let left: Value = operations.into_iter().filter(|operation| operation["op"] != "test").collect();
     Call { body: left.to_string().into_bytes(), ..call.clone() }
+}
+
+/// An apply without the resource version.
+fn of_any_version(call: &Call) -> Call {
+    let mut object: Value = serde_json::from_slice(&call.body).unwrap();
+    object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    Call { body: object.to_string().into_bytes(), ..call.clone() }
 }
 
 fn counts_deletions(call: &Call) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{ADDON, OBJECTS};
+use super::fixture::{ADDON, OBJECTS, STACK};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
 use crate::repository::{COMMITS, V1, V2};
@@ -215,5 +215,100 @@ fn objects_of_others_are_never_written() {
         simulation.delete("Cluster", "one");
         settle(simulation);
         assert!(simulation.has("HelmRelease", "one.theirs") && simulation.has("HelmRelease", "one.extra"));
+    });
+}
+
+/// A `HelmRelease` that a user made by hand, under the name of a planned one.
+fn of_user(simulation: &Simulation, name: &str) -> Value {
+    json!({
+        "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+        "metadata": {"name": name, "namespace": simulation.namespace},
+        "spec": {"interval": "1h", "chartRef": {"kind": "OCIRepository", "name": "theirs"}},
+    })
+}
+
+#[test]
+fn users_object_of_a_planned_name_is_left_alone() {
+    run("existing", |simulation| {
+        simulation.publish(1);
+        simulation.offer(&["v1", "v2"], &json!({}));
+        simulation.apply_foreign(&of_user(simulation, "one.cni"));
+        simulation.create_cluster("one", V1);
+        let revision = |simulation: &Simulation, name| {
+            simulation.field("HelmRelease", name, "/status/history/0/version")
+        };
+        for (release, expected) in [(V1, 1), (V2, 2)] {
+            simulation.upgrade("one", release);
+            settle(simulation);
+            simulation.expect("ClusterAddon", ADDON, "Delivered", "False AlreadyExists");
+            let message = simulation.message("ClusterAddon", ADDON, "Delivered");
+            let object = format!("HelmRelease {}/one.cni exists already", simulation.namespace);
+            assert!(message.contains(&object), "{message}");
+            assert_eq!(revision(simulation, "one.monitoring"), expected, "the other addons go on");
+        }
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(!simulation.has("ClusterAddon", ADDON));
+        let left = OBJECTS.into_iter().filter(|(kind, name)| simulation.has(kind, name));
+        assert_eq!(left.collect::<Vec<_>>(), [("HelmRelease", "one.cni")]);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn addon_follows_when_the_users_object_is_gone() {
+    run("existing-gone", |simulation| {
+        simulation.at_any_time(|simulation| {
+            if !simulation.has("HelmRelease", "one.cni") {
+                simulation.apply_foreign(&of_user(simulation, "one.cni"));
+            }
+        });
+        simulation.offer(&["v1"], &json!({}));
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+        let labels = simulation.field("HelmRelease", "one.cni", "/metadata/labels");
+        if labels.is_null() {
+            simulation.expect("ClusterAddon", ADDON, "Delivered", "False AlreadyExists");
+            simulation.delete("HelmRelease", "one.cni");
+            settle(simulation);
+        }
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.revisions(), [1, 1, 1]);
+    });
+}
+
+#[test]
+fn users_class_is_left_alone_with_its_release() {
+    run("existing-class", |simulation| {
+        simulation.apply_foreign(&of_user(simulation, V1));
+        simulation.offer(&["v1"], &json!({}));
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V1, "ClusterClassReady", "False AlreadyExists");
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        assert!(!simulation.has("ClusterStackRelease", V1));
+        assert!(simulation.has("HelmRelease", V1));
+    });
+}
+
+/// Without the release's own source the addons would have the content of the user's repository.
+#[test]
+fn users_source_of_a_planned_name_holds_the_release() {
+    run("existing-source", |simulation| {
+        let spec =
+            json!({"url": "https://git.example.org/theirs.git", "ref": {"branch": "main"}, "interval": "1h"});
+        simulation.apply_foreign(&json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "spec": spec,
+            "metadata": {"name": V1, "namespace": simulation.namespace},
+        }));
+        simulation.offer(&["v1"], &json!({}));
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V1, "ClusterClassReady", "False AlreadyExists");
+        simulation.expect("ClusterAddon", ADDON, "ReleaseReady", "False AlreadyExists");
+        assert!(OBJECTS.iter().all(|(kind, name)| !simulation.has(kind, name)));
+        simulation.delete("GitRepository", V1);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
     });
 }

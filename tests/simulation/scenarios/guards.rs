@@ -79,6 +79,16 @@ fn suspension_without_its_uid_hits_another_object() {
 }
 
 #[test]
+fn apply_beyond_creation_hits_a_users_object() {
+    assert_noticed(Guard::CreateOnly, Rule::ForeignWrite, |simulation| {
+        simulation.apply_foreign(&helm_release(simulation, "one.cni", &json!({})));
+        simulation.offer(&["v1"], &json!({}));
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+    });
+}
+
+#[test]
 fn deletion_without_asking_again_trusts_an_empty_list() {
     assert_noticed(Guard::CauseAskedAgain, Rule::DeletionWithoutCause, |simulation| {
         simulation.deliver();
