@@ -10,6 +10,7 @@ mod deliver;
 mod diary;
 mod diff_live;
 mod drift;
+mod existing;
 mod failures;
 mod fields;
 mod fleet;
