@@ -70,22 +70,22 @@ impl Receipts {
                     Some(found) => _ = receipts.expected.insert(name.to_owned(), found.spec_digest.clone()),
                     None => _ = receipts.committed.insert(name.to_owned(), committing()),
                 }
-            } else if decision.blocked.contains(name) {
-                receipts.wait(name);
             } else {
-                receipts.accept(planned, found.map(|found| LiveObject::from(&**found)));
+                let found = found.map(|found| LiveObject::from(&**found));
+                receipts.accept(planned, found, decision.blocked.contains(name));
             }
         }
         receipts
     }
 
-    /// Adds the result of a write that the API server accepts.
-    fn accept(&mut self, planned: &PlannedObject, found: Option<LiveObject>) {
+    /// Adds the result of a write that the API server accepts. A blocked one waits for the object of the other kind.
+    fn accept(&mut self, planned: &PlannedObject, found: Option<LiveObject>, is_blocked: bool) {
         let name = addon_of(planned);
         let last_write = Baseline::LastWrite { spec_digest: None, owner: None, namespace: None };
         match action(planned, found, last_write) {
             Action::Hold => _ = self.existing.insert(name.to_owned(), existing::hold(&planned.id)),
             Action::Wait => self.wait(name),
+            _ if is_blocked => self.wait(name),
             _ => _ = self.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest())),
         }
     }

@@ -234,6 +234,9 @@ impl View<'_> {
         for left in &pruning.candidates {
             let before = self.as_it_is(&left.addon, &left.object.reference());
             let hold = left.report(&self.snapshot.addon).filter(|_| left.hold.is_some() || !keeps_release);
+            // The old form waits for the new one, whose name an object of another client has.
+            let new = addons.iter().find(|known| known.name == left.addon).and_then(|new| new.hold.clone());
+            let hold = hold.or(new.filter(|hold| hold.reason == Reason::AlreadyExists));
             addons.retain(|known| known.name != left.addon);
             addons.push(AddonFacts { hold, ..before });
         }

@@ -368,4 +368,9 @@ fn removal_follows_the_other_writes() {
     let of_others = json!({"metadata": {"ownerReferences": null}});
     let of_others = |scene: &mut Scene| scene.objects.push(flux_object("HelmRelease", "cni", &of_others));
     assert_eq!(decided(of_others), "old Blocked", "an object of another client is left as it is");
+    let both = |scene: &mut Scene| {
+        other_kind(scene);
+        of_others(scene);
+    };
+    assert_eq!(decided(both), "old Blocked, cni Blocked", "the old form stays while the new one cannot come");
 }

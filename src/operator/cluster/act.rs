@@ -21,8 +21,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::delivery::digest_of_shared;
-use crate::plan::existing::is_ours;
-use crate::plan::{PlannedObject, Step};
+use crate::plan::{PlannedObject, Step, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
@@ -108,7 +107,7 @@ async fn apply(
         let (suspend, is_blocked) = (decision.suspend.contains(name), decision.blocked.contains(name));
         async move {
             if is_blocked {
-                return (name, Ok(Written::default()));
+                return (name, wait_for_other_kind(context, kind, planned).await);
             }
             (name, apply_addon(context, addon, kind, desired, suspend).await)
         }
@@ -136,6 +135,21 @@ fn with_kind(planned: &PlannedObject) -> Option<(FluxKind, &PlannedObject)> {
 fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) -> Receipts {
     let failures = failures.iter().map(|(name, error)| ((*name).to_owned(), error.to_string()));
     Receipts { failures: failures.collect(), ..receipts }
+}
+
+/// Returns the result for an addon whose object of the other kind has to be deleted first. That one stays while an object of
+/// another client has the name of the new one: without both, the addon would be uninstalled.
+async fn wait_for_other_kind(
+    context: &Context,
+    kind: FluxKind,
+    planned: &PlannedObject,
+) -> Result<Written, RequestError> {
+    let found = match context.caches.flux.get(kind, &planned.id.key()) {
+        None => deliver::existing_object(context, kind, planned).await?,
+        known => known,
+    };
+    let is_taken = found.is_some_and(|found| !existing::is_ours((&*found).into(), planned));
+    Ok(Written { hold: is_taken.then(|| existing::hold(&planned.id)), ..Written::default() })
 }
 
 /// Applies a source for its users. Returns the hold if an object of another client has its name.
@@ -235,7 +249,7 @@ async fn find_applied(
     suspend: bool,
 ) -> Result<Written, RequestError> {
     let found = planned.kind().and_then(|kind| context.caches.flux.get(kind, &planned.id.key()));
-    let found = found.filter(|found| is_ours((&**found).into(), planned));
+    let found = found.filter(|found| existing::is_ours((&**found).into(), planned));
     let Some(found) = found else { return Ok(Written::default()) };
     let object = Some(forward_and_suspend(context, addon, found, suspend).await?);
     Ok(Written { expected: applied(context, planned), object, hold: None })

@@ -18,6 +18,7 @@ use crate::plan::delivery::{
     Action, Baseline, LiveObject, NamespaceState, action, digest_of_shared, namespace_action,
     waits_for_other_kind, written,
 };
+use crate::plan::existing::is_ours;
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 
 /// The kind, and the namespace and name.
@@ -95,7 +96,7 @@ impl<'a> Found<'a> {
             let other = other_kind(&planned.id.kind);
             let old = self.addons.get(other, &planned.id.key()).map(|old| &old.object);
             let is_addon = planned.step == Step::Addons && !by_git;
-            if is_addon && waits_for_other_kind(old, addon) {
+            if is_addon && !self.is_taken(planned) && waits_for_other_kind(old, addon) {
                 let waits_for = Some(other.to_string());
                 let created = between(ChangeKind::Created, &planned.id, None, Some(&planned.value));
                 return Some(ObjectChange { waits_for, ..created });
@@ -150,6 +151,11 @@ impl<'a> Found<'a> {
                 Some(between(ChangeKind::Changed, &planned.id, Some(&written(found.value)), new))
             }
         }
+    }
+
+    /// Whether an object of another client has the name of a planned one.
+    fn is_taken(&self, planned: &PlannedObject) -> bool {
+        self.at(&planned.id.kind, planned).is_some_and(|found| !is_ours(found.live(), planned))
     }
 
     /// Finds the existing object of a kind with the namespace and name of a planned one.
