@@ -139,8 +139,8 @@ reasons! {
         "Read the message, which is the API server's.";
     AlreadyExists:
         "An object of another client has the name of a planned one, and the operator does not change it.",
-        "Rename or delete the existing object, or rename the Cluster or the addon; the operator creates the planned \
-        object within a minute.";
+        "Suspend the existing object, so that Flux uninstalls nothing, and delete it, or rename the Cluster or the addon; \
+        the operator creates the planned object within a minute.";
     Committing:
         "The planned change waits for the next commit to the Git repository.",
         "Wait a few seconds.";

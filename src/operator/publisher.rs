@@ -26,6 +26,7 @@ use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::http::TransportError;
 use crate::names::ReleaseName;
+use crate::plan::existing::is_marked;
 use crate::promote::holds;
 use crate::publish::git::Committed;
 use crate::publish::{PublishError, Published};
@@ -191,7 +192,8 @@ fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) ->
 async fn request_fetch(context: &Context, stack: &ClusterStack) {
     let key = context.source_key(stack);
     let found = key.and_then(|key| context.caches.flux.get(FluxKind::GitRepository, &key));
-    let Some(found) = found else { return };
+    // One of another client has another repository.
+    let Some(found) = found.filter(|found| is_marked((&**found).into())) else { return };
     let wanted = context.clock.now().to_string();
     if let Err(error) = request::ask(context, &found, &wanted, &[REQUESTED_AT]).await {
         warn!("cannot ask Flux to fetch the published releases: {error}");

@@ -169,7 +169,8 @@ async fn act(context: &Context, facts: &Facts, decision: &StackDecision) -> Resu
     }
     let source = source::act(context, facts, decision).await?;
     let releases = pins::act(context, &facts.key, &decision.releases).await?;
-    let left_over = source::prune(context, facts, decision).await;
+    // The earlier source stays until the new one is there.
+    let left_over = if source.is_refused() { None } else { source::prune(context, facts, decision).await };
     let progress = context.git.progress(&facts.key);
     let waiting = context.git.pending_commits.outstanding(&facts.key);
     let commits = progress.map(|progress| (progress, waiting));

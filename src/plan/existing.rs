@@ -7,6 +7,7 @@ use super::{ObjectId, PlannedObject};
 use crate::api::labels::{CLUSTER_NAME, FIELD_MANAGER, MANAGED_BY, PLAN_DIGEST, RELEASE};
 use crate::api::{GROUP, Reason};
 use crate::foreign::capi::text;
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 
@@ -33,10 +34,11 @@ impl<'a> From<&'a FluxObject> for LiveObject<'a> {
 
 /// Whether the existing object with the name of a planned one is ours, so that the operator may write to it: it
 /// [has a mark](is_marked), or its labels are those of the same Cluster or release. An object that was restored from a backup
-/// has lost its owners, and may have lost its field managers.
+/// has lost its owners, and may have lost its field managers. A user's copy of an object of another Cluster is not ours.
 #[must_use]
 pub fn is_ours(found: LiveObject, planned: &PlannedObject) -> bool {
-    is_marked(found) || is_labelled(found.metadata, planned)
+    let is_ours = is_marked(found) || is_labelled(found.metadata, planned);
+    found.has_our_fields || (is_ours && !is_of_another_cluster(found.metadata, planned))
 }
 
 /// Whether stackflux, or Flux from files of stackflux, has written an object: the object has the digest of a plan, an owner
@@ -60,12 +62,32 @@ pub fn is_made(found: LiveObject) -> bool {
 /// The hold of a planned object while an object of another client has its name.
 #[must_use]
 pub fn hold(planned: &ObjectId) -> Hold {
-    let message = format!("{planned} exists already, and stackflux did not create it: rename or delete it");
+    let message =
+        format!("{planned} exists already, and stackflux does not manage it: {}", advice(&planned.kind));
     Hold { reason: Reason::AlreadyExists, message }
+}
+
+/// The advice about an object of another client that has the name of a planned one. Flux uninstalls what a deleted object
+/// has installed, unless the object is suspended.
+#[must_use]
+pub fn advice(kind: &str) -> &'static str {
+    match FluxKind::of(kind) {
+        Some(kind) if !kind.is_source() => {
+            "to hand over what it installed, suspend it and then delete it; deleted without that, it is uninstalled"
+        }
+        _ => "delete it if nothing else uses it",
+    }
 }
 
 fn is_of_our_group(owner: &OwnerReference) -> bool {
     owner.api_version.split_once('/').is_some_and(|(group, _)| group == GROUP)
+}
+
+/// Whether the label of an object names another Cluster than that of the planned one.
+fn is_of_another_cluster(found: &ObjectMeta, planned: &PlannedObject) -> bool {
+    let present = found.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
+    let wanted = text(&planned.value, &["metadata", "labels", CLUSTER_NAME]);
+    !wanted.is_empty() && present.is_some_and(|present| present != wanted)
 }
 
 /// Whether an object has our labels, and is of the Cluster of the planned object or, without a Cluster, of its release.
@@ -152,6 +174,21 @@ mod tests {
                 labels(json!({MANAGED_BY: FIELD_MANAGER, CLUSTER_NAME: "two", RELEASE: "r"})),
                 false,
             ),
+            (
+                "a copy of an object of another Cluster",
+                &addon,
+                json!({"labels": {CLUSTER_NAME: "two"}, "annotations": {PLAN_DIGEST: "sha256:0"}}),
+                false,
+            ),
+            (
+                "ours, with an edited label",
+                &addon,
+                json!({
+                    "labels": {CLUSTER_NAME: "two"},
+                    "managedFields": managed_by("stackflux", &spec)["managedFields"],
+                }),
+                true,
+            ),
             ("the label of Cluster API alone", &addon, labels(json!({CLUSTER_NAME: "one"})), false),
             ("the label of the manager alone", &addon, labels(json!({MANAGED_BY: FIELD_MANAGER})), false),
             (
@@ -196,5 +233,8 @@ mod tests {
         let Hold { reason, message } = hold(&planned("HelmRelease", &json!({})).id);
         assert_eq!(reason, Reason::AlreadyExists);
         assert!(message.starts_with("HelmRelease n/one.cni exists already"), "{message}");
+        assert!(message.contains("suspend it and then delete it"), "{message}");
+        let Hold { message, .. } = hold(&planned("GitRepository", &json!({})).id);
+        assert!(message.ends_with("delete it if nothing else uses it"), "{message}");
     }
 }

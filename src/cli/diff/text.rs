@@ -9,6 +9,7 @@ use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
 use crate::compare::parts::{ChartChange, ChartName, Part};
 use crate::compare::plans::{ChangeKind, ClusterChange, Effect, ObjectChange, Plans};
+use crate::plan::existing::advice;
 use crate::release::finding::Printable;
 
 const BOLD: Style = Style::new().bold();
@@ -195,7 +196,7 @@ impl Text<'_> {
             } else if object.change == ChangeKind::Changed && object.lines.is_empty() {
                 line.push_str(": stackflux applies it again; its spec stays the same");
             } else if object.change == ChangeKind::Held {
-                line.push_str(": an object of another client has this name; rename or delete it");
+                let _ = write!(line, ": an object of another client has this name; {}", advice(&object.kind));
             } else if object.change == ChangeKind::Removed {
                 let _ = write!(line, ", once no Cluster uses {}", self.release);
             }

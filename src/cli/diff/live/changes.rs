@@ -72,11 +72,13 @@ impl<'a> Found<'a> {
 
     /// Returns the changes of the objects that all Clusters share.
     pub(super) fn shared(&self, shared: &Shared) -> Vec<ObjectChange> {
-        let change = |planned: &PlannedObject| {
+        let todo = |planned: &PlannedObject| {
             let todo = |delivery: &Delivery| self.shared_action(planned, delivery, shared.by_git);
-            self.change(planned, shared.deliveries(&planned.id).map(todo).max()?)
+            shared.deliveries(&planned.id).map(todo).max()
         };
-        shared.plan.objects().filter_map(change).collect()
+        let last = last_step(shared.plan.objects().map(|planned| (planned.step, todo(planned))));
+        let objects = shared.plan.objects().filter(|planned| planned.step <= last);
+        objects.filter_map(|planned| self.change(planned, todo(planned)?)).collect()
     }
 
     fn shared_action(&self, planned: &PlannedObject, delivery: &Delivery, by_git: bool) -> Action {
@@ -121,7 +123,14 @@ impl<'a> Found<'a> {
             };
             self.change(planned, action(planned, found.map(Existing::live), baseline))
         };
-        plan.objects().filter_map(change).collect()
+        let is_source_taken = !by_git && self.is_source_taken(plan);
+        let objects = plan.objects().filter(|planned| planned.step == Step::Sources || !is_source_taken);
+        objects.filter_map(change).collect()
+    }
+
+    /// Whether objects of other clients have the names of sources of a plan, so that nothing else is written or removed.
+    pub(super) fn is_source_taken(&self, plan: &Plan) -> bool {
+        plan.objects().any(|planned| planned.step == Step::Sources && self.is_taken(planned))
     }
 
     /// Returns the removal of an object.
@@ -180,6 +189,12 @@ impl<'a> Found<'a> {
     fn namespace_of(&self, planned: &PlannedObject) -> Option<&str> {
         self.namespaces.get(&planned.id.namespace).map(|found| found.uid.as_str())
     }
+}
+
+/// The last step of delivery: one with an object whose name one of another client has.
+fn last_step(actions: impl Iterator<Item = (Step, Option<Action>)>) -> Step {
+    let held = actions.filter(|(_, todo)| *todo == Some(Action::Hold));
+    held.map(|(step, _)| step).min().unwrap_or(Step::Addons)
 }
 
 /// Compares two states with sorted fields, because the API server returns fields in another order.

@@ -23,3 +23,14 @@ fn object_of_another_client_is_shown_as_held() {
     }
     assert!(!text.contains("changed") && !text.contains("interval"), "{text}");
 }
+
+#[test]
+fn taken_source_holds_what_depends_on_it() {
+    let mut present = delivered();
+    replace(&mut present, "GitRepository", V1);
+    object(&mut present, "HelmRelease", V1)["spec"]["interval"] = json!("2h");
+    let text = texts(&differences(&present));
+    let line =
+        format!("  held      GitRepository demo/{V1}: an object of another client has this name; delete it");
+    assert!(text.contains(&line) && !text.contains("changed"), "{text}");
+}
