@@ -121,7 +121,8 @@ reasons! {
         back.";
     Paused:
         "The Cluster is paused, so the operator writes nothing for the Cluster.",
-        "Unset spec.paused of the Cluster, or remove its annotation cluster.x-k8s.io/paused, to resume.";
+        "To resume, unset spec.paused of the Cluster and remove its annotation cluster.x-k8s.io/paused, whatever its \
+        value.";
     Deleting:
         "The Cluster is being deleted, so the operator deletes the Flux objects of its addons and uninstalls nothing.",
         "If the Cluster stays for long, check its finalizers and its infrastructure provider.";
@@ -269,8 +270,8 @@ reasons! {
         "Read the message, and fix the addon or its values in a new release.";
     Foreign:
         "Another field manager changed the spec of an object that stackflux wrote; the operator restores the spec \
-        unless the message gives a reason against it.",
-        "Find the client that changed the spec: the message names its field manager.";
+        unless it is held, suspended or refused.",
+        "Find the client that changed the spec: the message or the event names its field manager.";
     AddonRemoved:
         "The release of the Cluster's class no longer has the addon, or has it in another form, so Flux uninstalls \
         what is installed.",

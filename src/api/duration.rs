@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duration_is_accepted_or_refused() {
+    fn invalid_or_zero_duration_is_refused() {
         for text in ["10m", "1h30m", "500ms", "1.5h", "0h1s", "99999h99999h99999h99999h"] {
             assert_eq!(text.parse::<Duration>().unwrap().as_str(), text);
         }

@@ -176,15 +176,16 @@ impl Cluster {
         self.paused_by().is_some()
     }
 
-    /// The field or the annotation that pauses the Cluster. As for Cluster API, the value of the annotation does not
+    /// The field and the annotation that pause the Cluster. As for Cluster API, the value of the annotation does not
     /// matter.
     #[must_use]
     pub fn paused_by(&self) -> Option<&'static str> {
-        if self.flag(&["spec", "paused"]) {
-            Some("spec.paused")
-        } else {
-            field(&self.object, &["metadata", "annotations", PAUSED])
-                .map(|_| "annotation cluster.x-k8s.io/paused")
+        let is_annotated = field(&self.object, &["metadata", "annotations", PAUSED]).is_some();
+        match (self.flag(&["spec", "paused"]), is_annotated) {
+            (true, true) => Some("spec.paused and annotation cluster.x-k8s.io/paused"),
+            (true, false) => Some("spec.paused"),
+            (false, true) => Some("annotation cluster.x-k8s.io/paused"),
+            (false, false) => None,
         }
     }
 

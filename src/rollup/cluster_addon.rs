@@ -299,18 +299,21 @@ fn delivered(facts: &ClusterFacts) -> Report {
     not_looked_at(facts)
 }
 
-/// Describes what the operator does about an object that another field manager changed.
+/// Describes what happens to an object that another field manager changed.
 fn restoration(facts: &ClusterFacts, addon: &AddonFacts) -> String {
+    if facts.committed_by.is_some() {
+        return "Flux restores it from the repository at its next reconciliation".to_owned();
+    }
     // The operator writes for an unreachable cluster too.
     let whole = facts.hold.as_ref().filter(|hold| hold.reason != Reason::Unreachable);
     match addon.hold.as_ref().or(whole) {
         Some(Hold { reason: Reason::DeliveryFailed, message }) => {
-            format!("the operator could not restore it: {message}")
+            format!("the operator could not restore it and tries again: {message}")
         }
-        Some(Hold { reason: Reason::Suspended | Reason::Paused, message }) => {
+        Some(Hold { reason: Reason::Suspended, message }) => {
             format!("the operator restores it when reconciling resumes: {message}")
         }
-        Some(Hold { message, .. }) => format!("the operator does not restore it: {message}"),
+        Some(Hold { message, .. }) => format!("the operator does not restore it while this holds: {message}"),
         // The addons are those of an earlier release, because the desired one cannot be delivered.
         None if !facts.of_desired => {
             format!("the operator does not restore it: {}", facts.release.message)

@@ -145,7 +145,8 @@ fn outdated_class(server: &ApiServer, addon: &Value) -> Option<String> {
     };
     let class = text(cluster, "/spec/topology/classRef/name");
     let desired = text(addon, "/status/release/desired");
-    let is_paused = cluster["spec"]["paused"] == true;
+    let annotations = &cluster["metadata"]["annotations"];
+    let is_paused = cluster["spec"]["paused"] == true || annotations.get("cluster.x-k8s.io/paused").is_some();
     (class != desired && !is_paused)
         .then(|| format!("the status is about {desired}, and the class is {class}"))
 }

@@ -77,7 +77,7 @@ fn object_of_the_other_kind_blocks_its_addon() {
 }
 
 #[test]
-fn recovered_cluster_requests_one_reconcile() {
+fn recovered_cluster_requests_reconcile() {
     let mut scene = Scene::new();
     scene.addon = available_because(Reason::Unreachable);
     assert_eq!(short(&decide(&scene.facts())), "Apply suspend [] blocked [] request retry");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[test]
-fn handover_removes_owner_and_suspends_helm_releases() {
+fn disown_suspends_orphaned_or_deleted_object() {
     let next = Heir::Next("c1");
     let disown = |suspend, remove_owner, handed_over| Disown { suspend, remove_owner, handed_over };
     for (changes, heir, expected, why) in [

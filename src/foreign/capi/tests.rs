@@ -81,7 +81,7 @@ fn cluster_is_paused_by_field_or_annotation() {
         (json!(false), json!({}), None),
         (json!(true), json!({}), Some("spec.paused")),
         (json!(false), annotated.clone(), Some("annotation cluster.x-k8s.io/paused")),
-        (json!(true), annotated, Some("spec.paused")),
+        (json!(true), annotated, Some("spec.paused and annotation cluster.x-k8s.io/paused")),
     ] {
         let mut object = v1beta2();
         object["spec"]["paused"] = paused;

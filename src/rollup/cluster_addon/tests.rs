@@ -228,7 +228,7 @@ fn foreign_spec_report_gives_reason_it_stays() {
             hold(Reason::DeliveryFailed, "denied by policy"),
             unreachable(),
             true,
-            "could not restore it: denied by policy",
+            "could not restore it and tries again: denied by policy",
         ),
         (
             hold(Reason::Suspended, "is suspended"),
@@ -236,8 +236,12 @@ fn foreign_spec_report_gives_reason_it_stays() {
             true,
             "restores it when reconciling resumes: is suspended",
         ),
-        (None, hold(Reason::Paused, "is paused"), false, "restores it when reconciling resumes: is paused"),
-        (None, hold(Reason::KubernetesVersionMismatch, "v1.33"), false, "does not restore it: v1.33"),
+        (
+            None,
+            hold(Reason::KubernetesVersionMismatch, "v1.33"),
+            false,
+            "does not restore it while this holds: v1.33",
+        ),
         (None, unreachable(), false, "does not restore it: the release is missing"),
     ] {
         let manager = Some("kubectl-edit".to_owned());
@@ -249,6 +253,20 @@ fn foreign_spec_report_gives_reason_it_stays() {
         let message = format!("cni: its spec was changed by kubectl-edit; the operator {expected}");
         let reported = ("False".to_owned(), "Foreign".to_owned(), message);
         assert_eq!(condition(&status, ConditionType::Delivered), reported);
+    }
+}
+
+#[test]
+fn foreign_spec_of_committed_object_is_left_to_flux() {
+    let foreign = Some(Verdict::Foreign { manager: None });
+    let hold = Some(Hold { reason: Reason::KubernetesVersionMismatch, message: "v1.33".to_owned() });
+    for hold in [None, hold] {
+        let committed_by = Some("demo/stack".to_owned());
+        let facts = ClusterFacts { hold, committed_by, ..facts(vec![addon("cni", foreign.clone())]) };
+        let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+        let expected = "cni: its spec was changed by another field manager; Flux restores it from the repository at its \
+                        next reconciliation";
+        assert_eq!(condition(&status, ConditionType::Delivered).2, expected);
     }
 }
 

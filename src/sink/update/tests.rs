@@ -311,7 +311,7 @@ fn class_removal_waits_for_its_clusters() {
 }
 
 #[test]
-fn removed_addon_and_chart_wait_for_the_budget() {
+fn removal_budget_does_not_count_charts() {
     let mut fixture = Fixture::new();
     let mut files = delivered(&fixture.plan("v1", &["one"]));
     fixture.addons = &["cni"];

@@ -28,7 +28,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn local_stack_repository_is_listed() {
+fn local_stack_repository_is_read() {
     let (_scratch, path) = repository();
     let origin = LocalOrigin::open(&path).unwrap();
     assert_eq!(origin.single(), None);

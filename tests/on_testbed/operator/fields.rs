@@ -28,7 +28,7 @@ fn wait_for_field(scenario: &Scenario) -> Value {
 }
 
 #[test]
-fn addon_waits_for_a_missing_field() {
+fn addon_is_delivered_when_its_field_appears() {
     let scenario = Scenario::shared("fields");
     scenario.publish(&[V1]);
     let ccm = scenario.addon("ccm");

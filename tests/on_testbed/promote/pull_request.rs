@@ -169,7 +169,7 @@ fn github_pull_request_is_opened_once() {
 }
 
 #[test]
-fn missing_token_prevents_the_push() {
+fn empty_token_prevents_the_push() {
     let hosted = Hosted::new("promoted-without", ForgeKind::Gitea, "acme/stacks");
     fs::write(&hosted.token, "").unwrap();
     let run = hosted.run(&PROMOTE);

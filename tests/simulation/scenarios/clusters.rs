@@ -21,11 +21,15 @@ fn paused(is_paused: bool) -> Value {
     json!({"spec": {"paused": is_paused}})
 }
 
+fn annotated_as_paused(value: &Value) -> Value {
+    json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": value}}})
+}
+
 #[test]
 fn paused_cluster_is_not_written_until_resumed() {
     run("paused", |simulation| {
         simulation.deliver_first_of_two();
-        simulation.merge("Cluster", "one", &paused(true));
+        simulation.merge("Cluster", "one", &annotated_as_paused(&json!("")));
         settle(simulation);
         for condition in CONDITIONS {
             simulation.expect("ClusterAddon", ADDON, condition, "Unknown Paused");
@@ -36,7 +40,7 @@ fn paused_cluster_is_not_written_until_resumed() {
         simulation.upgrade("one", V2);
         settle(simulation);
         assert_eq!(simulation.generations(), before);
-        simulation.merge("Cluster", "one", &paused(false));
+        simulation.merge("Cluster", "one", &annotated_as_paused(&Value::Null));
         settle(simulation);
         simulation.expect_ready_at("one", V2);
         let values = simulation.field("HelmRelease", "one.ccm", "/spec/values/cluster/endpoint");

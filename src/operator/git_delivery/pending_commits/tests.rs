@@ -96,7 +96,7 @@ fn object_planned_again_can_be_removed_again() {
 }
 
 #[test]
-fn removed_object_is_known_until_planned_again() {
+fn requested_removal_is_known_after_commit() {
     let (commits, stack) = (PendingCommits::default(), key("stack"));
     let subject = object("one");
     assert!(!commits.is_removal_requested(&stack, &subject));
