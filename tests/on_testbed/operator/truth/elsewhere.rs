@@ -8,6 +8,7 @@ use stackflux::api::Reason;
 
 /// A reason, the file of the test that produces it, and the function of the test that checks it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
+    (Reason::AlreadyExists, "tests/on_testbed/operator/existing.rs", "expect_held"),
     (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (Reason::CommitNotApplied, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (
