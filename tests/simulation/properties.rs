@@ -16,7 +16,7 @@ use crate::flux::number;
 use crate::seam::Guard;
 
 /// Number of seeds of all scenarios together, unless the variable `SEEDS` is set.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 400;
 
 /// A rule that holds in any order of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
