@@ -36,20 +36,24 @@ fn helm_release(simulation: &Simulation, name: &str, labels: &Value) -> Value {
     })
 }
 
+/// Replaces a `HelmRelease`, if it exists, by one of a user.
+fn replace_by_users(simulation: &mut Simulation, name: &str) {
+    if simulation.has("HelmRelease", name) {
+        simulation.merge("HelmRelease", name, &json!({"metadata": {"finalizers": null}}));
+    }
+    if simulation.has("HelmRelease", name) {
+        simulation.delete("HelmRelease", name);
+    }
+    simulation.apply_foreign(&helm_release(simulation, name, &json!({})));
+}
+
 #[test]
 fn deletion_without_its_uid_hits_another_object() {
     assert_noticed(Guard::DeletionUid, Rule::DeletionOfAnother, |simulation| {
         simulation.deliver();
         simulation.delete("Cluster", "one");
         simulation.at_any_time(|simulation| {
-            let name = "one.cni";
-            if simulation.has("HelmRelease", name) {
-                simulation.merge("HelmRelease", name, &json!({"metadata": {"finalizers": null}}));
-                if simulation.has("HelmRelease", name) {
-                    simulation.delete("HelmRelease", name);
-                }
-            }
-            simulation.apply_foreign(&helm_release(simulation, name, &json!({})));
+            replace_by_users(simulation, "one.cni");
         });
         settle(simulation);
     });
@@ -66,11 +70,7 @@ fn suspension_without_its_uid_hits_another_object() {
                 let is_begun = simulation.field("HelmRelease", "one.ccm", "/spec/suspend") == true;
                 let (name, managed_by) = ("one.cni", "/metadata/labels/app.kubernetes.io~1managed-by");
                 if is_begun && simulation.field("HelmRelease", name, managed_by) == "stackflux" {
-                    simulation.merge("HelmRelease", name, &json!({"metadata": {"finalizers": null}}));
-                    if simulation.has("HelmRelease", name) {
-                        simulation.delete("HelmRelease", name);
-                    }
-                    simulation.apply_foreign(&helm_release(simulation, name, &json!({})));
+                    replace_by_users(simulation, name);
                 }
             });
         }
