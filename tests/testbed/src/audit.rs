@@ -11,12 +11,15 @@ use serde::Deserialize;
 use crate::error::{Context as _, Result};
 
 /// Logs all writes and all requests of the installed operator, without bodies. In blocking mode the line is there soon
-/// after the answer.
+/// after the answer. Flux's controllers renew their Leases every two seconds: with these lines the log would never be quiet.
 const POLICY: &str = r"
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+  - level: None
+    users: [admin]
+    resources: [{group: coordination.k8s.io, resources: [leases]}]
   - level: Metadata
     verbs: [create, update, patch, delete, deletecollection]
   - level: Metadata
