@@ -14,7 +14,7 @@ mod sources;
 mod stack;
 mod teardown;
 
-pub use budget::{allowance, allows, deletions, in_words, known, left, refilled, spent};
+pub use budget::{allowance, allows, deletions, in_words, is_counted, known, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion, is_stack_deletion_confirmed};
 pub use delivery::{

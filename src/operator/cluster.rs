@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tracing::debug;
 
+use super::budget::Reservation;
 use super::context::Context;
 use super::git_delivery::pending_commits::Subject;
 use super::metrics::Queue;
@@ -73,10 +74,11 @@ async fn deliver(
     };
     let decision = decide(&facts);
     let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
-    let (pruning, _reserved) = prune::decide(context, &facts, &receipts).await?;
+    let (pruning, reservation) = prune::decide(context, &facts, &receipts).await?;
     let outcome = roll_up(&facts, &receipts, &pruning);
     // The status must count deletions before they happen.
     let next = write_status(context, key, &facts, &outcome).await?;
+    reservation.map(Reservation::keep);
     let next = next.earlier(retry).earlier(prune::prune(context, &facts, &pruning).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }

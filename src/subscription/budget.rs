@@ -63,7 +63,13 @@ pub fn in_words<'a>(
 
 /// Returns the deletions of the present hour.
 fn present(pruned: Option<&Pruned>, now: Timestamp) -> Option<&Pruned> {
-    pruned.filter(|pruned| now.duration_since(pruned.since.0) < HOUR)
+    pruned.filter(|pruned| is_counted(pruned, now))
+}
+
+/// Whether a budget still counts some deletions.
+#[must_use]
+pub fn is_counted(pruned: &Pruned, now: Timestamp) -> bool {
+    now.duration_since(pruned.since.0) < HOUR
 }
 
 /// Returns the name of a set of deletions, with which a user can allow all of them at once.

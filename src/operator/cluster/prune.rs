@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::super::budget::{Reservation, Reserved};
 use super::super::context::{Context, Resolution};
+use super::super::enqueue::on_addon_status;
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
 use super::super::ownership;
@@ -23,7 +24,7 @@ use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
 use crate::rollup::ConditionStatus;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
+use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::{Next, at};
 use crate::subscription::known;
 
@@ -67,8 +68,10 @@ pub(super) async fn decide<'w>(
         return Ok((unconfirmed(decided.candidates, *now), None));
     }
     let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
-    Ok(context.budgets.decide(&Key::of(&**addon), |reserved| {
-        let spent = spent_so_far(context, &stack, reserved);
+    let addons = addons_of(context, &stack);
+    fetch_missing(context, &addons).await?;
+    Ok(context.budgets.decide((&stack, &Key::of(&**addon)), *now, |reserved| {
+        let spent = spent_so_far(context, &addons, reserved);
         let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
             stack: &available.stack_name(),
@@ -94,19 +97,39 @@ async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> 
     Ok(is_prune_confirmed((cluster, addon), live))
 }
 
-/// Counts the deletions in the clusters of a `ClusterStack`.
-fn spent_so_far(context: &Context, stack: &Key, reserved: &Reserved) -> Spent {
-    let mut spent = Spent::default();
-    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
-        let Ok(name) = release.name_any().parse::<ReleaseName>() else { continue };
-        for cluster in users::of(context, &stack.namespace, &name) {
-            let key = addon_key(&Key::of(&*cluster));
-            let owned = index::owned_by("ClusterAddon", &key);
-            let objects = flux_objects::by_index(context, &owned).len();
-            let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
-            let recorded = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
-            spent.add(objects, recorded, reserved.get(&key));
+/// Returns the keys of the `ClusterAddon`s of a `ClusterStack`.
+fn addons_of(context: &Context, stack: &Key) -> BTreeSet<Key> {
+    let releases = context.caches.releases.by_index(&index::owned_by("ClusterStack", stack));
+    let names = releases.iter().filter_map(|release| release.name_any().parse::<ReleaseName>().ok());
+    let clusters = names.flat_map(|name| users::of(context, &stack.namespace, &name));
+    clusters.map(|cluster| addon_key(&Key::of(&*cluster))).collect()
+}
+
+/// Updates the cache with the `ClusterAddon`s that it lacks: a list without them hides the deletions that their statuses
+/// record.
+async fn fetch_missing(context: &Context, addons: &BTreeSet<Key>) -> Result<(), RequestError> {
+    for key in addons {
+        if context.caches.addons.get(key).is_none()
+            && let Some(live) = context.api.get::<ClusterAddon>(key).await?
+        {
+            let now = Some(context.caches.addons.written(live));
+            // No watch reports what the cache already has.
+            on_addon_status(context, &Change { before: None, now });
         }
+    }
+    Ok(())
+}
+
+/// Counts the deletions in the clusters of a `ClusterStack`. `reserved` has those that a status does not record, or that the
+/// cache lacks.
+fn spent_so_far(context: &Context, addons: &BTreeSet<Key>, reserved: &Reserved) -> Spent {
+    let mut spent = Spent::default();
+    let keys: BTreeSet<&Key> = addons.iter().chain(reserved.keys()).collect();
+    for key in keys {
+        let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", key)).len();
+        let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(key);
+        let recorded = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
+        spent.add(objects, recorded, reserved.get(key));
     }
     spent
 }
