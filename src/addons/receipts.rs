@@ -10,7 +10,7 @@ use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, Baseline, LiveObject, action};
+use crate::plan::delivery::{Action, action, applied};
 use crate::plan::{Plan, PlannedObject, existing};
 use crate::release::Addon;
 
@@ -54,35 +54,29 @@ impl Receipts {
         let Target::Available(available) = &facts.target else {
             return Self::without_writes(facts, &decision.delivery);
         };
-        let found = |planned: &PlannedObject| facts.snapshot.get(&planned.id.kind, &planned.id.name);
         let mut receipts = match &decision.delivery {
             Delivery::Apply => Self::unchanged(&facts.snapshot.addon),
             Delivery::Commit => Self { committed_by: Some(available.stack_name()), ..Self::default() },
             delivery => return Self::without_writes(facts, delivery),
         };
         for planned in available.planned() {
-            let (name, found) = (addon_of(planned), found(planned));
+            let name = addon_of(planned);
             if decision.delivery == Delivery::Commit {
-                let applied = found.map(|found| LiveObject::from(&**found));
-                let applied =
-                    applied.filter(|found| action(planned, Some(*found), Baseline::Plan) == Action::Nothing);
-                match applied {
-                    Some(found) => _ = receipts.expected.insert(name.to_owned(), found.spec_digest.clone()),
+                match facts.snapshot.existing(planned).and_then(|found| applied(found, planned)) {
+                    Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
                     None => _ = receipts.committed.insert(name.to_owned(), committing()),
                 }
             } else {
-                let found = found.map(|found| LiveObject::from(&**found));
-                receipts.accept(planned, found, decision.blocked.contains(name));
+                receipts.accept(&facts.snapshot, planned, decision.blocked.contains(name));
             }
         }
         receipts
     }
 
     /// Adds the result of a write that the API server accepts. A blocked one waits for the object of the other kind.
-    fn accept(&mut self, planned: &PlannedObject, found: Option<LiveObject>, is_blocked: bool) {
+    fn accept(&mut self, snapshot: &Snapshot, planned: &PlannedObject, is_blocked: bool) {
         let name = addon_of(planned);
-        let last_write = Baseline::LastWrite { spec_digest: None, owner: None, namespace: None };
-        match action(planned, found, last_write) {
+        match addon_action(snapshot, planned, self.expected.get(name)) {
             Action::Hold => _ = self.existing.insert(name.to_owned(), existing::hold(&planned.id)),
             Action::Wait => self.wait(name),
             _ if is_blocked => self.wait(name),
@@ -116,7 +110,12 @@ impl Receipts {
         let by_git = available.stack.delivery.git().is_some();
         for planned in available.planned() {
             let name = addon_of(planned);
-            if !is_as_planned(snapshot, planned, self.expected.get(name), by_git) {
+            let is_as_planned = if by_git {
+                snapshot.existing(planned).is_some_and(|found| applied(found, planned).is_some())
+            } else {
+                addon_action(snapshot, planned, self.expected.get(name)) == Action::Nothing
+            };
+            if !is_as_planned {
                 self.suspended.insert(name.to_owned());
             }
         }
@@ -183,16 +182,8 @@ pub fn addon_of(object: &PlannedObject) -> &str {
     text(&object.value, &["metadata", "labels", labels::ADDON])
 }
 
-/// Whether an addon's object needs no write.
-fn is_as_planned(
-    snapshot: &Snapshot,
-    planned: &PlannedObject,
-    expected: Option<&SpecDigest>,
-    by_git: bool,
-) -> bool {
-    let Some(found) = snapshot.get(&planned.id.kind, &planned.id.name) else { return false };
-    let owner = snapshot.addon.metadata.uid.as_deref();
-    let last_write = Baseline::LastWrite { spec_digest: expected, owner, namespace: None };
-    let baseline = if by_git { Baseline::Plan } else { last_write };
-    action(planned, Some((&**found).into()), baseline) == Action::Nothing
+/// Decides the action for the object of an addon that the operator applies. `expected` is the digest of its last write.
+fn addon_action(snapshot: &Snapshot, planned: &PlannedObject, expected: Option<&SpecDigest>) -> Action {
+    let found = snapshot.existing(planned).map(|found| (&**found).into());
+    action(planned, found, snapshot.baseline(expected))
 }

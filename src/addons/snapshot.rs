@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::plan::PlannedObject;
+use crate::plan::delivery::Baseline;
 use crate::rollup::{Applier, DEADLINE, Moment};
 
 /// The state of the addons of one Cluster at one time.
@@ -20,6 +22,8 @@ pub struct Snapshot {
     pub objects: Vec<Arc<FluxObject>>,
     /// Kind and name of the objects whose files are removed from the repository that Flux applies.
     pub without_file: BTreeSet<(FluxKind, String)>,
+    /// The UID of the Namespace of the objects, if known.
+    pub namespace: Option<String>,
     /// The state of helm-controller.
     pub helm_controller: Applier,
     /// The state of kustomize-controller.
@@ -33,6 +37,16 @@ impl Snapshot {
     #[must_use]
     pub fn get(&self, kind: &str, name: &str) -> Option<&Arc<FluxObject>> {
         find(&self.objects, kind, name)
+    }
+
+    /// Returns the existing object with the kind and name of a planned one.
+    pub(super) fn existing(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
+        self.get(&planned.id.kind, &planned.id.name)
+    }
+
+    /// Returns the baseline of an addon's object. `spec_digest` is the digest of the operator's last write, if known.
+    pub(super) fn baseline<'a>(&'a self, spec_digest: Option<&'a SpecDigest>) -> Baseline<'a> {
+        Baseline::of_addon(&self.addon, spec_digest, self.namespace.as_deref())
     }
 
     /// Returns the addons in the status.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::decision::planned_addons;
 use super::*;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, Reason, labels};
@@ -152,6 +153,7 @@ impl Scene {
             addon: Arc::new(cluster_addon(&self.addon)),
             objects: self.objects.clone(),
             without_file: BTreeSet::new(),
+            namespace: Some("namespace".to_owned()),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),
             now: NOW.parse().unwrap(),
@@ -172,6 +174,23 @@ impl Scene {
             plan: Arc::new(self.fixture.plan("v1", &["c1"])),
             elsewhere: self.elsewhere.clone(),
         }))
+    }
+
+    /// Delivers all addons of the release: the API server has their objects with these owners, and the status has the
+    /// digests of their specs.
+    fn deliver(&mut self, owners: &[&str]) {
+        let owner = |uid: &&str| json!({"apiVersion": "v1", "kind": "Owner", "name": uid, "uid": uid});
+        let owners: Vec<Value> = owners.iter().map(owner).collect();
+        let mut addons = Vec::new();
+        for planned in planned_addons(&self.fixture.plan("v1", &["c1"])) {
+            let mut object = planned.value.clone();
+            merge(&mut object, &json!({"metadata": {"uid": planned.id.name, "ownerReferences": owners}}));
+            let object: FluxObject = serde_json::from_value(object).unwrap();
+            let expected = json!({"specDigest": object.spec_digest.to_string()});
+            addons.push(json!({"name": addon_of(planned), "object": object.reference(), "expected": expected}));
+            self.objects.push(Arc::new(object));
+        }
+        self.addon = json!({"status": {"addons": addons}});
     }
 
     /// Returns the facts about the same Cluster if the class has no release to deliver.

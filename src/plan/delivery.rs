@@ -47,6 +47,19 @@ pub enum Baseline<'a> {
     },
 }
 
+impl<'a> Baseline<'a> {
+    /// Returns the baseline of an object that the operator applies for a `ClusterAddon`. `namespace` is the UID of the
+    /// object's Namespace, if known.
+    #[must_use]
+    pub fn of_addon(
+        addon: &'a ClusterAddon,
+        spec_digest: Option<&'a SpecDigest>,
+        namespace: Option<&'a str>,
+    ) -> Self {
+        Self::LastWrite { spec_digest, owner: addon.metadata.uid.as_deref(), namespace }
+    }
+}
+
 /// Decides the action for a planned object. `found` is the existing object.
 #[must_use]
 pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Baseline) -> Action {

@@ -181,6 +181,21 @@ fn differing_suspended_objects_are_reported() {
 }
 
 #[test]
+fn suspended_object_without_an_owner_differs() {
+    for (owners, expected, why) in [
+        (&["addon", "namespace"][..], 0, "all of them are as planned"),
+        (&["addon"][..], 3, "garbage collection would delete them with the ClusterAddon"),
+        (&["namespace"][..], 3, "the ClusterAddon does not own them"),
+    ] {
+        let mut scene = Scene::new();
+        scene.is_suspended = true;
+        scene.deliver(owners);
+        let receipts = Receipts::without_writes(&scene.facts(), &Delivery::Suspended);
+        assert_eq!(receipts.suspended.len(), expected, "{why}");
+    }
+}
+
+#[test]
 fn removed_addon_has_its_turn_after_all_others() {
     let name = |name: &str| -> AddonName { name.parse().unwrap() };
     let mut scene = Scene::new();

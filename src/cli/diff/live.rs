@@ -252,7 +252,8 @@ fn of_cluster(
     }
     let mut objects = live.found.of_cluster(&plan, addon, prepared.git().is_some());
     let existing = live.found.addons.around(addon, &plan);
-    let candidates = removals::decided((cluster, addon), (prepared, &plan), existing, live.now);
+    let namespace = live.found.namespace_uid(cluster.cluster.namespace().as_str());
+    let candidates = removals::decided((cluster, addon), (prepared, &plan), existing, namespace, live.now);
     let is_source_taken = live.found.is_source_taken(&plan) && prepared.git().is_none();
     let candidates = if is_source_taken { Vec::new() } else { candidates };
     let mut held = Vec::new();

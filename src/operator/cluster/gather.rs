@@ -264,6 +264,7 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     Snapshot {
         objects,
         without_file,
+        namespace: context.caches.namespaces.get(&Key::new("", &key.namespace)).and_then(|found| found.uid()),
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
         now: context.clock.now(),

@@ -86,7 +86,7 @@ impl<'a> Found<'a> {
         if planned.id.kind == "Namespace" {
             return namespace_action(planned, self.namespace_state(&planned.id.name), spec_digest);
         }
-        let namespace = self.namespace_of(planned);
+        let namespace = self.namespace_uid(&planned.id.namespace);
         let last_write = Baseline::LastWrite { spec_digest, owner, namespace };
         let baseline = if by_git { Baseline::Plan } else { last_write };
         action(planned, self.at(&planned.id.kind, planned).map(Existing::live), baseline)
@@ -108,11 +108,10 @@ impl<'a> Found<'a> {
             let found = self.at(&planned.id.kind, planned);
             let baseline = match planned.step {
                 _ if by_git => Baseline::Plan,
-                Step::Addons => Baseline::LastWrite {
-                    spec_digest: spec_digest.as_ref(),
-                    owner: addon.metadata.uid.as_deref(),
-                    namespace: self.namespace_of(planned),
-                },
+                Step::Addons => {
+                    let namespace = self.namespace_uid(&planned.id.namespace);
+                    Baseline::of_addon(addon, spec_digest.as_ref(), namespace)
+                }
                 _ => {
                     let digest = found.and_then(|found| {
                         let refers_to = References::of(found.value.get("spec")?);
@@ -186,8 +185,9 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn namespace_of(&self, planned: &PlannedObject) -> Option<&str> {
-        self.namespaces.get(&planned.id.namespace).map(|found| found.uid.as_str())
+    /// Returns the UID of a Namespace, if known.
+    pub(super) fn namespace_uid(&self, namespace: &str) -> Option<&str> {
+        self.namespaces.get(namespace).map(|found| found.uid.as_str())
     }
 }
 

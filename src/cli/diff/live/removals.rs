@@ -29,11 +29,12 @@ pub(super) fn found(
 }
 
 /// Decides about the objects of a Cluster whose plan is delivered, before the budget. Assumes that the API server accepts
-/// the writes of the plan.
+/// the writes of the plan. `namespace` is the UID of the Cluster's Namespace, if known.
 pub(super) fn decided(
     (cluster, addon): (&ClusterInputs, &ClusterAddon),
     (prepared, plan): (&Prepared, &Plan),
     objects: Vec<Arc<FluxObject>>,
+    namespace: Option<&str>,
     now: Timestamp,
 ) -> Vec<Candidate> {
     // Almost no Cluster has such objects, and facts are copies.
@@ -57,6 +58,7 @@ pub(super) fn decided(
         addon: Arc::new(addon.clone()),
         without_file: reported_without_file(addon, &objects),
         objects,
+        namespace: namespace.map(str::to_owned),
         helm_controller: Applier::unknown(),
         kustomize_controller: Applier::unknown(),
         now,

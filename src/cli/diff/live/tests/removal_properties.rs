@@ -130,6 +130,7 @@ impl Operator<'_> {
             addon: Arc::new(self.addon.clone()),
             objects: self.objects.clone(),
             without_file: scene.left.iter().enumerate().filter_map(is_removed).collect(),
+            namespace: self.live.found.namespace_uid("demo").map(str::to_owned),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),
             now: self.live.now,
