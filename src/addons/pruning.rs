@@ -50,8 +50,10 @@ pub enum PruneDecision {
     Keep,
     /// Keep it for now: it is suspended, or other steps precede its deletion.
     Blocked,
-    /// Do nothing: it is being deleted.
+    /// Do nothing: it is being deleted, or its file is.
     Deleting,
+    /// Delete it: the status counts the deletion, but the request to remove its file is lost.
+    DeleteCounted,
     /// Delete it: Flux uninstalls the addon.
     Delete,
 }
@@ -79,7 +81,9 @@ pub struct PruneFacts<'a> {
     pub release: BTreeMap<&'a AddonName, FluxKind>,
     /// The Flux objects that name the `ClusterAddon` as their owner.
     pub objects: &'a [Arc<FluxObject>],
-    /// Kind and name of the objects whose files are removed from the repository.
+    /// Whether the operator commits the objects to a repository, so that it removes their files in place of them.
+    pub by_git: bool,
+    /// Kind and name of the objects whose files the operator has requested to remove.
     pub without_file: &'a BTreeSet<(FluxKind, String)>,
 }
 
@@ -160,6 +164,8 @@ impl Candidate {
 /// precedes the deletion of an addon's objects.
 #[must_use]
 pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> Vec<Candidate> {
+    let counted =
+        if facts.by_git { reported_without_file(facts.addon, facts.objects) } else { BTreeSet::new() };
     let found = facts.objects.iter().filter_map(|object| {
         let addon = facts.addon_of(object)?;
         let delivers = match facts.release.get(&addon) {
@@ -167,14 +173,20 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
             Some(kind) if *kind == object.kind() => AddonMatch::Current,
             Some(_) => AddonMatch::OtherKind,
         };
-        let without_file = facts.without_file.contains(&(object.kind(), object.name().to_owned()));
+        let id = (object.kind(), object.name().to_owned());
+        let (is_requested, is_counted) = (facts.without_file.contains(&id), counted.contains(&id));
+        let is_going = is_requested || is_counted;
         let decision = match prune_decision(owned(object, facts.addon, delivers), is_turn(&addon)) {
-            // Its deletion is already in the budget.
-            PruneDecision::Delete if without_file => PruneDecision::Deleting,
+            PruneDecision::Delete if is_requested => PruneDecision::Deleting,
+            PruneDecision::Delete if is_counted => PruneDecision::DeleteCounted,
+            // Its turn was before.
+            PruneDecision::Blocked if is_going && !object.suspended => PruneDecision::Deleting,
             decision => decision,
         };
-        let is_leaving = matches!(decision, PruneDecision::Delete | PruneDecision::Deleting);
-        let hold = is_leaving.then(|| uninstalled(delivers));
+        let is_kept = matches!(decision, PruneDecision::Keep | PruneDecision::Blocked);
+        let has_file = facts.by_git && is_applied_by_flux(&object.object);
+        let removes_file = has_file && (is_going || decision != PruneDecision::Deleting);
+        let hold = (!is_kept).then(|| uninstalled(delivers, removes_file));
         Some(Candidate { addon, delivers, object: object.clone(), decision, hold })
     });
     found.filter(|candidate| candidate.decision != PruneDecision::Keep).collect()
@@ -185,7 +197,8 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
 pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
     let Target::Available(available) = &facts.target else { return Vec::new() };
     let Snapshot { addon, objects, without_file, .. } = &facts.snapshot;
-    let facts = PruneFacts { addon, release: kinds(available.release), objects, without_file };
+    let (release, by_git) = (kinds(available.release), available.stack.delivery.git().is_some());
+    let facts = PruneFacts { addon, release, objects, by_git, without_file };
     candidates(&facts, |addon| is_prune_turn(available, receipts, addon))
 }
 
@@ -202,17 +215,14 @@ pub fn is_prune_pending(facts: &PruneFacts, (stack, is_suspended): (&Key, bool))
 }
 
 /// Returns kind and name of the objects that Flux applies from a repository and whose removal the status of their
-/// `ClusterAddon` reports: the operator has requested the removal of their files.
+/// `ClusterAddon` reports: the budget has counted the deletion.
 #[must_use]
 pub fn reported_without_file(
     addon: &ClusterAddon,
     objects: &[Arc<FluxObject>],
 ) -> BTreeSet<(FluxKind, String)> {
-    let removed =
-        [AddonMatch::NotInRelease, AddonMatch::OtherKind].map(|delivers| uninstalled(delivers).message);
-    let is_removed = |message: &str| removed.iter().any(|removed| message.starts_with(removed.as_str()));
     let reported: Vec<_> = { addon.status.iter().flat_map(|status| &status.addons) }
-        .filter(|of| of.message.as_deref().is_some_and(is_removed))
+        .filter(|of| of.reason.as_deref() == Some(Reason::FileRemoved.as_str()))
         .filter_map(|of| of.object.as_ref())
         .collect();
     let is_reported = |object: &&Arc<FluxObject>| {
@@ -227,12 +237,13 @@ fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> Own
     OwnedObject { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
 }
 
-fn uninstalled(delivers: AddonMatch) -> Hold {
+fn uninstalled(delivers: AddonMatch, removes_file: bool) -> Hold {
     let message = match delivers {
         AddonMatch::OtherKind => "the release has it in another form: Flux uninstalls the old one first",
         _ => "the release no longer has it: Flux uninstalls it",
     };
-    Hold { reason: Reason::AddonRemoved, message: message.to_owned() }
+    let reason = if removes_file { Reason::FileRemoved } else { Reason::AddonRemoved };
+    Hold { reason, message: message.to_owned() }
 }
 
 /// Whether the API server confirms the removal of addons: the Cluster has the class of the plan, and neither the Cluster
@@ -277,15 +288,24 @@ pub struct Pruning {
 impl Pruning {
     /// Returns the objects to delete.
     pub fn due(&self) -> impl Iterator<Item = &Candidate> {
-        self.candidates.iter().filter(|candidate| candidate.decision == PruneDecision::Delete)
+        let is_due = |it: &&Candidate| {
+            matches!(it.decision, PruneDecision::Delete | PruneDecision::DeleteCounted)
+        };
+        self.candidates.iter().filter(is_due)
     }
 }
 
-/// Keeps all candidates, because the API server does not confirm their deletion.
+/// Keeps all candidates, because the API server does not confirm their deletion. Those that are counted stay counted.
 #[must_use]
 pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
-    for candidate in candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete) {
-        (candidate.decision, candidate.hold) = (PruneDecision::Blocked, None);
+    for candidate in &mut candidates {
+        match candidate.decision {
+            PruneDecision::Delete => {
+                (candidate.decision, candidate.hold) = (PruneDecision::Blocked, None);
+            }
+            PruneDecision::DeleteCounted => candidate.decision = PruneDecision::Deleting,
+            _ => {}
+        }
     }
     Pruning { candidates, pruned: None, next: Some(now) }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::api::Reason;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
 use crate::foreign::flux::observed::FluxObject;
-use crate::gate;
+use crate::gate::{self, Hold};
 use crate::names::AddonName;
 use crate::plan;
 use crate::release::{Addon, Chart, Digest, KnownAs};
@@ -112,13 +112,16 @@ fn paused(facts: &Facts) -> ClusterFacts {
     }
 }
 
-/// Returns an addon from the status, with the verdict on its present object.
+/// Returns an addon from the status, with the verdict on its present object. The status keeps the removal of a file, which
+/// the budget has counted.
 fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonState)>) -> AddonFacts {
     let (verdict, observed) = judged.unzip();
+    let reason = before.reason.as_deref().and_then(Reason::of);
+    let message = before.message.clone().unwrap_or_default();
     AddonFacts {
         name,
         chart: known_as(before),
-        hold: None,
+        hold: reason.filter(|reason| *reason == Reason::FileRemoved).map(|reason| Hold { reason, message }),
         object: before.object.clone(),
         expected: before.expected.clone(),
         observed,

@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub addon: Arc<ClusterAddon>,
     /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
     pub objects: Vec<Arc<FluxObject>>,
-    /// Kind and name of the objects whose files are removed from the repository that Flux applies.
+    /// Kind and name of the objects whose files the operator has requested to remove from the repository.
     pub without_file: BTreeSet<(FluxKind, String)>,
     /// The UID of the Namespace of the objects, if known.
     pub namespace: Option<String>,

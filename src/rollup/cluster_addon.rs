@@ -259,6 +259,7 @@ fn condition_of(reason: Reason) -> ConditionType {
         | Reason::Suspended
         | Reason::Terminating
         | Reason::AddonRemoved
+        | Reason::FileRemoved
         | Reason::PruneBudgetExceeded => ConditionType::Delivered,
         _ => ConditionType::ValuesRendered,
     }
@@ -274,7 +275,7 @@ fn waits(facts: &ClusterFacts) -> Option<Report> {
 /// Whether an addon no longer belongs to the release: it does not block rendering or readiness.
 fn is_removed(addon: &AddonFacts) -> bool {
     let reason = addon.hold.as_ref().map(|hold| hold.reason);
-    matches!(reason, Some(Reason::AddonRemoved | Reason::PruneBudgetExceeded))
+    matches!(reason, Some(Reason::AddonRemoved | Reason::FileRemoved | Reason::PruneBudgetExceeded))
 }
 
 fn delivered(facts: &ClusterFacts) -> Report {

@@ -80,6 +80,7 @@ fn found(objects: &[Arc<FluxObject>], without_file: &[&'static str], is_turn: bo
         addon: &addon,
         release: BTreeMap::from([(&cni, FluxKind::HelmRelease), (&csi, FluxKind::Kustomization)]),
         objects,
+        by_git: false,
         without_file: &without_file.iter().map(|name| (FluxKind::HelmRelease, (*name).to_owned())).collect(),
     };
     let found = candidates(&facts, |_| is_turn);
@@ -254,8 +255,13 @@ fn budget_leaves_other_candidates_alone() {
     let mut found = due(&["a", "b", "c"]);
     (found[0].decision, found[0].hold) = (PruneDecision::Blocked, None);
     found[1].decision = PruneDecision::Deleting;
+    let mut counted = due(&["d"]);
+    counted[0].decision = PruneDecision::DeleteCounted;
+    found.extend(counted);
     let pruning = decide_prune(found.clone(), &budget, NOW.parse().unwrap());
-    assert_eq!(pruning.candidates, found, "one is deleted, and the other two are as they were");
+    assert_eq!(pruning.candidates, found, "one is deleted, and the other three are as they were");
+    assert_eq!(pruning.pruned.as_ref().map(|pruned| pruned.count), Some(1));
+    assert_eq!(pruning.due().count(), 2);
 }
 
 #[test]
@@ -269,6 +275,11 @@ fn unconfirmed_prune_deletes_and_reports_nothing() {
         .collect();
     assert_eq!(kept, BTreeSet::from([(true, true)]));
     assert_eq!((pruning.pruned, pruning.next), (None, Some(now)));
+    let mut counted = due(&["a"]);
+    counted[0].decision = PruneDecision::DeleteCounted;
+    let pruning = unconfirmed(counted, now);
+    assert_eq!(pruning.candidates[0].decision, PruneDecision::Deleting, "its file is removed later");
+    assert!(pruning.candidates[0].hold.is_some(), "the status keeps counting it");
 }
 
 #[test]
@@ -308,28 +319,59 @@ fn kept_object_is_reported_with_the_reason() {
     }
 }
 
+/// An object that Flux applies from a repository, with these changes.
+fn applied_by_flux(kind: &str, addon: &str, changes: &Value) -> Arc<FluxObject> {
+    let mut object =
+        json!({"metadata": {"ownerReferences": null, "labels": {labels::APPLIED_BY_NAME: "fleet"}}});
+    merge(&mut object, changes);
+    flux_object(kind, addon, &object)
+}
+
+/// Returns the changes to a `ClusterAddon` whose status has this reason for the addon `old`.
+fn removed_because(reason: Reason) -> Value {
+    let object = json!({"kind": "HelmRelease", "name": "c1.old"});
+    json!({"status": {"addons": [{"name": "old", "object": object, "reason": reason.as_str()}]}})
+}
+
 #[test]
 fn removal_from_git_is_found_in_the_status() {
-    let by_flux =
-        json!({"metadata": {"ownerReferences": null, "labels": {labels::APPLIED_BY_NAME: "fleet"}}});
-    let status = |message: &str| {
-        let object = json!({"kind": "HelmRelease", "name": "c1.old"});
-        cluster_addon(&json!({"status": {"addons": [{"name": "old", "object": object, "message": message}]}}))
-    };
-    let leaves = "the release no longer has it: Flux uninstalls it";
-    for (addon, object, expected, why) in [
-        (status(leaves), flux_object("HelmRelease", "old", &by_flux), true, "the status reports it"),
-        (
-            status(&format!("{leaves}; the ClusterAddon is deleted after that")),
-            flux_object("HelmRelease", "old", &by_flux),
-            true,
-            "the ClusterAddon is being deleted",
-        ),
-        (status("waits"), flux_object("HelmRelease", "old", &by_flux), false, "it waits"),
-        (status(leaves), flux_object("Kustomization", "old", &by_flux), false, "it is of the other kind"),
-        (status(leaves), flux_object("HelmRelease", "old", &json!({})), false, "it has no file"),
+    let (removed, other) = (Reason::FileRemoved, Reason::AddonRemoved);
+    for (reason, object, expected, why) in [
+        (removed, applied_by_flux("HelmRelease", "old", &json!({})), true, "the status reports it"),
+        (other, applied_by_flux("HelmRelease", "old", &json!({})), false, "its file is not removed"),
+        (removed, applied_by_flux("Kustomization", "old", &json!({})), false, "it is of the other kind"),
+        (removed, flux_object("HelmRelease", "old", &json!({})), false, "it has no file"),
     ] {
+        let addon = cluster_addon(&removed_because(reason));
         assert_eq!(!reported_without_file(&addon, &[object]).is_empty(), expected, "{why}");
+    }
+}
+
+#[test]
+fn removal_of_a_file_is_counted_once() {
+    const COUNTED: Reason = Reason::FileRemoved;
+    let (present, waits) = (json!({}), Reason::PruneBudgetExceeded);
+    for (by_git, reason, is_requested, is_turn, object, expected, why) in [
+        (true, waits, false, true, &present, "Delete Some(FileRemoved)", "the first time"),
+        (true, COUNTED, true, true, &present, "Deleting Some(FileRemoved)", "Flux has to delete it"),
+        (true, COUNTED, true, false, &present, "Deleting Some(FileRemoved)", "another addon waits now"),
+        (true, COUNTED, false, true, &present, "DeleteCounted Some(FileRemoved)", "the operator started again"),
+        (true, COUNTED, false, false, &present, "Deleting Some(FileRemoved)", "its turn comes again"),
+        (true, COUNTED, false, true, &suspended(), "Blocked None", "a user suspended it"),
+        (true, COUNTED, false, true, &deleted(), "Deleting Some(FileRemoved)", "Flux deletes it"),
+        (true, waits, false, true, &deleted(), "Deleting Some(AddonRemoved)", "a user deleted it"),
+        (false, COUNTED, false, true, &present, "Delete Some(AddonRemoved)", "the operator applies objects"),
+    ] {
+        let addon = cluster_addon(&removed_because(reason));
+        let objects = [applied_by_flux("HelmRelease", "old", object)];
+        let without_file = is_requested.then(|| (FluxKind::HelmRelease, "c1.old".to_owned()));
+        let without_file = without_file.into_iter().collect();
+        let release = BTreeMap::new();
+        let facts = PruneFacts { addon: &addon, release, objects: &objects, by_git, without_file: &without_file };
+        let found = candidates(&facts, |_| is_turn);
+        let [found] = &found[..] else { panic!("{why}: {found:?}") };
+        let reason = found.hold.as_ref().map(|hold| hold.reason);
+        assert_eq!(format!("{:?} {reason:?}", found.decision), expected, "{why}");
     }
 }
 

@@ -145,6 +145,21 @@ fn paused_cluster_reports_only_the_pause() {
 }
 
 #[test]
+fn counted_removal_of_a_file_stays_in_the_status() {
+    let mut scene = Scene::new();
+    let object = json!({"kind": "HelmRelease", "name": "c1.old"});
+    let removed = json!({"name": "old", "object": object, "reason": "FileRemoved", "message": "why"});
+    scene.addon = json!({"status": {"addons": [removed]}});
+    scene.cluster = cluster(&json!({"spec": {"paused": true}}));
+    for facts in [scene.facts_of(Target::Paused), scene.facts_without_release()] {
+        let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+        let status = roll_up(&facts, &receipts, &Pruning::default()).status;
+        let kept = (status.addons[0].reason.as_deref(), status.addons[0].message.as_deref());
+        assert_eq!(kept, (Some("FileRemoved"), Some("why")), "the budget counts it once");
+    }
+}
+
+#[test]
 fn new_committer_is_reported_before_it_commits() {
     let mut scene = Scene::new();
     let receipts = Receipts { committed_by: Some("stacks/demo".to_owned()), ..written() };

@@ -194,7 +194,7 @@ fn cluster_row(snapshot: &Snapshot, key: &Key, member: &Member) -> ClusterRow {
 
 /// Whether an addon is no longer in the release, but some of it is left.
 fn is_dropped(addon: &AddonStatus) -> bool {
-    let reasons = [Reason::AddonRemoved, Reason::PruneBudgetExceeded];
+    let reasons = [Reason::AddonRemoved, Reason::FileRemoved, Reason::PruneBudgetExceeded];
     reasons.iter().any(|reason| addon.reason.as_deref() == Some(reason.as_str()))
 }
 

@@ -45,7 +45,8 @@ pub(super) fn is_pending(
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
     let (release, without_file) = (kinds(&resolved.release), BTreeSet::new());
-    let facts = PruneFacts { addon, release, objects: &objects, without_file: &without_file };
+    let by_git = resolved.stack.delivery.git().is_some();
+    let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
     is_prune_pending(&facts, (&resolved.stack_key, resolved.suspended))
 }
 

@@ -62,8 +62,8 @@ pub(super) fn not_delivered(live: &Live, prepared: &Prepared, cluster: &Cluster)
 /// Whether a `ClusterAddon` has addons that the release does not have and that are removed before it is deleted.
 fn is_removing(live: &Live, prepared: &Prepared, addon: &ClusterAddon) -> bool {
     let objects = live.found.addons.around(addon, &Plan::default());
-    let release = kinds(prepared.inputs().release);
-    let facts = PruneFacts { addon, release, objects: &objects, without_file: &BTreeSet::new() };
+    let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
+    let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &BTreeSet::new() };
     is_prune_pending(&facts, (&prepared.stack_key(), prepared.suspended))
 }
 

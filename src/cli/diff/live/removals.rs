@@ -24,8 +24,8 @@ pub(super) fn found(
     is_turn: bool,
 ) -> Vec<Candidate> {
     let without_file = reported_without_file(addon, objects);
-    let release = kinds(prepared.inputs().release);
-    candidates(&PruneFacts { addon, release, objects, without_file: &without_file }, |_| is_turn)
+    let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
+    candidates(&PruneFacts { addon, release, objects, by_git, without_file: &without_file }, |_| is_turn)
 }
 
 /// Decides about the objects of a Cluster whose plan is delivered, before the budget. Assumes that the API server accepts

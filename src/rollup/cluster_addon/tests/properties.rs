@@ -13,6 +13,7 @@ fn any_hold() -> impl Strategy<Value = Option<Hold>> {
         Reason::Terminating,
         Reason::Suspended,
         Reason::AddonRemoved,
+        Reason::FileRemoved,
         Reason::PruneBudgetExceeded,
     ];
     let hold = |reason| Hold { reason, message: "why".into() };

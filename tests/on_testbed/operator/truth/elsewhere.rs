@@ -66,6 +66,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::DeadlineExceeded, "src/rollup/tests/moments.rs", "object_not_ready_by_deadline_has_failed"),
     (Reason::Foreign, "src/rollup/tests/helm_release.rs", "metadata_and_spec_precede_the_status"),
     (Reason::AddonRemoved, "src/rollup/cluster_addon/tests.rs", "removed_addon_does_not_affect_addons_ready"),
+    (Reason::FileRemoved, "src/rollup/cluster_addon/tests.rs", "removed_addon_does_not_affect_addons_ready"),
     (Reason::Terminating, "src/rollup/tests/helm_release.rs", "metadata_and_spec_precede_the_status"),
     (Reason::Several, "src/rollup/tests/conditions.rs", "aggregate_counts_all_and_names_a_few"),
     (Reason::Unrecognized, "src/rollup/tests/conditions.rs", "condition_is_valid_for_any_message_of_flux"),

@@ -66,8 +66,10 @@ impl Operator<'_> {
 
     fn is_removing(&self) -> bool {
         let release = kinds(self.prepared.inputs().release);
+        let (by_git, without_file) = (self.prepared.git().is_some(), BTreeSet::new());
+        let objects = &self.objects;
         let facts =
-            PruneFacts { addon: self.addon, release, objects: &self.objects, without_file: &BTreeSet::new() };
+            PruneFacts { addon: self.addon, release, objects, by_git, without_file: &without_file };
         let is_ours = committing_stack(self.addon) == Some(self.prepared.stack_key());
         is_ours && candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.suspended)
     }
@@ -156,7 +158,8 @@ impl Operator<'_> {
     fn prune(&self, facts: &Facts, receipts: &Receipts) -> Pruning {
         let Target::Available(available) = &facts.target else { unreachable!() };
         let Snapshot { addon, objects, without_file, now, .. } = &facts.snapshot;
-        let prune = PruneFacts { addon, release: kinds(available.release), objects, without_file };
+        let (release, by_git) = (kinds(available.release), available.stack.delivery.git().is_some());
+        let prune = PruneFacts { addon, release, objects, by_git, without_file };
         let found = candidates(&prune, |addon| is_prune_turn(available, receipts, addon));
         let cluster = &self.cluster.cluster;
         let pruning = Pruning { candidates: found, ..Pruning::default() };
@@ -186,7 +189,8 @@ impl Operator<'_> {
 type Lines = BTreeSet<(String, String, String)>;
 
 fn is_about_removal(reason: &str) -> bool {
-    [Reason::AddonRemoved, Reason::PruneBudgetExceeded].iter().any(|known| known.as_str() == reason)
+    let reasons = [Reason::AddonRemoved, Reason::FileRemoved, Reason::PruneBudgetExceeded];
+    reasons.iter().any(|known| known.as_str() == reason)
 }
 
 proptest! {

@@ -49,7 +49,7 @@ pub(super) fn apply_by_flux(object: &mut Value) {
 pub(super) fn report_removal(addon: &mut ClusterAddon, name: &str, object: &Value) {
     let reference = json!({"kind": object["kind"], "name": object["metadata"]["name"]});
     let message = "the release no longer has it: Flux uninstalls it";
-    let entry = json!({"name": name, "object": reference, "reason": "AddonRemoved", "message": message});
+    let entry = json!({"name": name, "object": reference, "reason": "FileRemoved", "message": message});
     addon.status.get_or_insert_default().addons.push(serde_json::from_value(entry).unwrap());
 }
 
@@ -246,7 +246,8 @@ fn removed_file_is_not_removed_again() {
     assert_eq!(lines(&present), REMOVED);
     let old = object_of(&mut present).clone();
     report_removal(addon(&mut present), "old", &old);
-    assert_eq!(lines(&present), LEAVES, "its file is removed, and Flux has to delete it");
+    let leaves = LEAVES.replace("AddonRemoved", "FileRemoved");
+    assert_eq!(lines(&present), leaves, "its file is removed, and Flux has to delete it");
     object_of(&mut present)["metadata"]["ownerReferences"] = json!([owner("addon")]);
     object_of(&mut present)["metadata"]["labels"].as_object_mut().unwrap().remove(labels::APPLIED_BY_NAME);
     assert_eq!(lines(&present), REMOVED, "it has no file: the operator deletes it");
