@@ -18,8 +18,8 @@ mod roll_up;
 mod snapshot;
 
 pub use cluster_addon::{
-    cluster_action, cluster_uid, committed_by, desired_addon, has_finalizer, is_as_desired, is_made_for,
-    rendered_inputs, requested_at,
+    ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
+    has_finalizer, is_as_desired, is_made_for, rendered_inputs, requested_at,
 };
 pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
 pub use deletion::{

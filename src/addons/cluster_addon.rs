@@ -1,6 +1,7 @@
 //! The `ClusterAddon` of a Cluster: the Cluster that it was made for, and its desired state.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gotemplate::Seen;
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
 use crate::names::ObjectName;
@@ -93,6 +95,70 @@ pub fn desired_addon(cluster: &Cluster) -> Value {
         },
         "spec": {"clusterRef": {"apiVersion": api_version, "kind": "Cluster", "namespace": namespace, "name": name, "uid": uid}},
     })
+}
+
+/// The release of a Cluster's class, as far as it decides what has to exist for the Cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassState {
+    /// The release does not matter, because the Cluster is paused.
+    Paused {
+        /// Whether this operator reports on the Cluster, which may belong to another shard.
+        is_reported: bool,
+    },
+    /// The release is not known yet.
+    Unknown,
+    /// There is no release.
+    Missing {
+        /// Whether the `ClusterStack` is known not to have the release.
+        is_certain: bool,
+    },
+    /// There is a release, valid or not.
+    Present,
+}
+
+/// The writes for a Cluster before its addons are planned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Preparation {
+    /// None, until the release of the Cluster's class is known. The metrics of the Cluster are removed.
+    Wait,
+    /// None: there is nothing to report.
+    Nothing,
+    /// Changes that are not committed are withheld until the Cluster is resumed.
+    Pause {
+        /// Whether the `ClusterAddon` reports the pause.
+        is_reported: bool,
+    },
+    /// The `ClusterAddon` exists with the operator's finalizer, and owns the objects that an earlier one left.
+    Establish {
+        /// Whether to write the `ClusterAddon`, because it is missing or not as desired.
+        writes_addon: bool,
+        /// The objects that the `ClusterAddon` takes over.
+        adopts: Vec<Arc<FluxObject>>,
+    },
+}
+
+/// Decides what to write for a Cluster before its addons are planned. `left` are the objects of an earlier `ClusterAddon`
+/// that wait for the next one.
+#[must_use]
+pub fn decide_prepare(
+    cluster: &Cluster,
+    addon: Option<&ClusterAddon>,
+    class: ClassState,
+    left: &[Arc<FluxObject>],
+) -> Preparation {
+    let establish = |writes_addon, left: &[_]| Preparation::Establish { writes_addon, adopts: left.to_vec() };
+    match class {
+        ClassState::Paused { is_reported } => {
+            let has_status = addon.is_some_and(|addon| addon.status.is_some());
+            Preparation::Pause { is_reported: has_status && is_reported }
+        }
+        ClassState::Unknown => Preparation::Wait,
+        ClassState::Missing { is_certain: false } if addon.is_none() => Preparation::Nothing,
+        ClassState::Missing { .. } => establish(addon.is_none(), &[]),
+        ClassState::Present => {
+            establish(!addon.is_some_and(|addon| is_as_desired(addon, cluster)), left)
+        }
+    }
 }
 
 /// Returns a digest of each field that the templates of a release's addons read. Resource versions instead would change the

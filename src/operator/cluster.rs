@@ -21,14 +21,14 @@ use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::reconcile::ReconcileError;
 use super::status;
-use crate::addons::{Facts, Outcome, decide, roll_up};
+use crate::addons::{Facts, Outcome, Preparation, decide, roll_up};
 use crate::api::ClusterAddon;
 use crate::gate::ClusterAction;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 use act::Acted;
-use gather::{ClassRelease, Gathered};
+use gather::Gathered;
 
 pub(super) use gather::to_orphan;
 
@@ -66,9 +66,9 @@ async fn deliver(
     gathered: &Gathered,
 ) -> Result<Next, ReconcileError> {
     let release = gathered.class_release(context, cluster);
-    let Some(addon) = establish(context, key, cluster, gathered.addon.as_ref(), &release).await? else {
-        return Ok(Next::Await);
-    };
+    let preparation = gathered.preparation(context, cluster, &release);
+    let addon = prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await?;
+    let Some(addon) = addon else { return Ok(Next::Await) };
     let Some(facts) = gather::facts(context, cluster, addon, &release).await? else {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
@@ -83,34 +83,31 @@ async fn deliver(
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }
 
-/// Ensures that a `ClusterAddon` exists and owns what an earlier one left; `None` if there is nothing to report.
-async fn establish(
+/// Carries out a preparation. Returns the `ClusterAddon` if there is something to report.
+async fn prepare(
     context: &Context,
     key: &Key,
     cluster: &ClusterObject,
     found: Option<&Arc<ClusterAddon>>,
-    release: &ClassRelease,
+    preparation: &Preparation,
 ) -> Result<Option<Arc<ClusterAddon>>, RequestError> {
-    match release {
-        ClassRelease::Paused => {
-            // Withhold commits until the Cluster is resumed.
-            context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
-            let reported = found.filter(|addon| addon.status.is_some());
-            Ok(reported.filter(|addon| context.reports_on(cluster, Some(addon))).cloned())
-        }
-        ClassRelease::Unknown => {
+    match preparation {
+        Preparation::Wait => {
             debug!("the release of the class is not reconciled yet");
             context.metrics.remove(Queue::Cluster, &key.to_string());
             Ok(None)
         }
-        ClassRelease::Missing(lack) => match found {
-            None if !lack.is_certain => Ok(None),
-            None => Ok(Some(cluster_addon::ensure(context, key, cluster, None).await?)),
-            Some(addon) => Ok(Some(addon.clone())),
-        },
-        ClassRelease::Unusable { .. } | ClassRelease::Usable(_) => {
-            let addon = cluster_addon::ensure(context, key, cluster, found.cloned()).await?;
-            hand_over::take_over(context, key, &addon).await?;
+        Preparation::Nothing => Ok(None),
+        Preparation::Pause { is_reported } => {
+            context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
+            Ok(found.filter(|_| *is_reported).cloned())
+        }
+        Preparation::Establish { writes_addon, adopts } => {
+            let addon = match found {
+                Some(found) if !writes_addon => found.clone(),
+                _ => cluster_addon::write(context, key, cluster, found.cloned()).await?,
+            };
+            hand_over::adopt(context, &addon, adopts).await?;
             Ok(Some(addon))
         }
     }

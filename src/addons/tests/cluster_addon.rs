@@ -40,3 +40,35 @@ fn cluster_addon_is_made_for_the_cluster_of_its_uid() {
     assert!(!is_made_for(&by_reference, &earlier));
     assert!(!is_made_for(&cluster_addon(&json!({})), &earlier));
 }
+
+#[test]
+fn preparation_follows_the_release_of_the_class() {
+    let left = [flux_object("HelmRelease", "old", &json!({}))];
+    let establish = |writes_addon, adopts: &[_]| Preparation::Establish { writes_addon, adopts: adopts.to_vec() };
+    let (paused, missing) = (
+        |is_reported| ClassState::Paused { is_reported },
+        |is_certain| ClassState::Missing { is_certain },
+    );
+    let pause = |is_reported| Preparation::Pause { is_reported };
+    let as_desired = || Some(json!({"spec": {"clusterRef": {"namespace": "work"}}}));
+    let without_finalizer = || Some(json!({"metadata": {"finalizers": null}}));
+    let with_status = || Some(json!({"status": {"ready": false}}));
+    for (class, addon, expected, why) in [
+        (ClassState::Present, None, establish(true, &left), "there is none"),
+        (ClassState::Present, as_desired(), establish(false, &left), "it is as desired"),
+        (ClassState::Present, without_finalizer(), establish(true, &left), "garbage collection would not wait"),
+        (missing(true), None, establish(true, &[]), "it reports that there is no release"),
+        (missing(false), None, Preparation::Nothing, "the release may follow"),
+        (missing(true), as_desired(), establish(false, &[]), "its addons stay as they are"),
+        (missing(false), without_finalizer(), establish(false, &[]), "its addons stay as they are"),
+        (ClassState::Unknown, None, Preparation::Wait, "the release is not known yet"),
+        (ClassState::Unknown, as_desired(), Preparation::Wait, "the release is not known yet"),
+        (paused(true), None, pause(false), "there is nothing to report"),
+        (paused(true), as_desired(), pause(false), "nothing was reported before"),
+        (paused(true), with_status(), pause(true), "the pause is reported"),
+        (paused(false), with_status(), pause(false), "another shard reports it"),
+    ] {
+        let addon = addon.map(|changes| cluster_addon(&changes));
+        assert_eq!(decide_prepare(&cluster(&json!({})), addon.as_ref(), class, &left), expected, "{why}");
+    }
+}

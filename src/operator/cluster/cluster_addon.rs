@@ -7,21 +7,18 @@ use kube::ResourceExt as _;
 use super::super::context::Context;
 use super::super::enqueue::on_addon_status;
 use super::super::objects::{ClusterObject, addon_key};
-use crate::addons::{desired_addon, is_as_desired};
+use crate::addons::desired_addon;
 use crate::api::ClusterAddon;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
-/// Writes the `ClusterAddon` of a Cluster if it is missing or differs from the desired one.
-pub(super) async fn ensure(
+/// Writes the `ClusterAddon` of a Cluster as desired. `found` is the existing one.
+pub(super) async fn write(
     context: &Context,
     cluster_key: &Key,
     cluster: &ClusterObject,
     found: Option<Arc<ClusterAddon>>,
 ) -> Result<Arc<ClusterAddon>, RequestError> {
-    if let Some(addon) = found.as_ref().filter(|addon| is_as_desired(addon, &cluster.cluster)) {
-        return Ok(addon.clone());
-    }
     let key = addon_key(cluster_key);
     let before = found.as_ref().and_then(|found| found.resource_version());
     let _writing = context.caches.addons.writing(&key);

@@ -11,10 +11,14 @@ use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
-use crate::addons::{Available, Facts, Snapshot, Target, cluster_action, hold_of, is_orphaning};
+use crate::addons::{
+    Available, ClassState, Facts, Preparation, Snapshot, Target, cluster_action, decide_prepare, hold_of,
+    is_orphaning,
+};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
@@ -40,8 +44,8 @@ pub(super) struct Gathered {
     is_wanted: bool,
     /// The deleted `ClusterStack` that orphans the Cluster's addons, and its release.
     pub(super) orphaned_by: Option<(Key, Arc<ClusterStackRelease>)>,
-    /// Whether objects of an earlier `ClusterAddon` wait for the next one.
-    has_rest: bool,
+    /// The objects of an earlier `ClusterAddon` that wait for the next one.
+    left: Vec<Arc<FluxObject>>,
     /// Whether the `ClusterAddon` is deleted while addons that the release does not have may still have to be pruned.
     is_removing: bool,
 }
@@ -93,7 +97,7 @@ impl Gathered {
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_orphaned(context, release));
         let resolution = release.as_ref().and_then(|release| context.resolution(release));
-        let has_rest = !flux_objects::by_index(context, &index::handed_over(key)).is_empty();
+        let left = flux_objects::by_index(context, &index::handed_over(key));
         let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
         let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
         let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
@@ -101,7 +105,7 @@ impl Gathered {
         let is_removing = deleted
             .filter(|_| !is_paused)
             .is_some_and(|addon| prune::is_pending(context, addon, resolution.as_ref(), is_owned));
-        Self { cluster, addon, release, resolution, is_wanted, orphaned_by, has_rest, is_removing }
+        Self { cluster, addon, release, resolution, is_wanted, orphaned_by, left, is_removing }
     }
 
     /// Returns the release of the Cluster's class.
@@ -116,6 +120,23 @@ impl Gathered {
             }
             _ => self.lack(context, cluster).map_or(ClassRelease::Unknown, ClassRelease::Missing),
         }
+    }
+
+    /// Decides what to write for the Cluster before its addons are planned.
+    pub(super) fn preparation(
+        &self,
+        context: &Context,
+        cluster: &ClusterObject,
+        release: &ClassRelease,
+    ) -> Preparation {
+        let addon = self.addon.as_deref();
+        let class = match release {
+            ClassRelease::Paused => ClassState::Paused { is_reported: context.reports_on(cluster, addon) },
+            ClassRelease::Unknown => ClassState::Unknown,
+            ClassRelease::Missing(lack) => ClassState::Missing { is_certain: lack.is_certain },
+            ClassRelease::Unusable { .. } | ClassRelease::Usable(_) => ClassState::Present,
+        };
+        decide_prepare(&cluster.cluster, addon, class, &self.left)
     }
 
     /// Returns the reason why there is no release to deliver to the Cluster; `None` while it is unknown.
@@ -159,7 +180,7 @@ impl Gathered {
         let around = gate::Around {
             namespace_terminating,
             backing,
-            handed_over: self.has_rest,
+            handed_over: !self.left.is_empty(),
             removing: self.is_removing,
         };
         let cluster = self.cluster.as_ref().map(|cluster| &cluster.cluster);

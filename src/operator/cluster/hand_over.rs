@@ -85,16 +85,16 @@ async fn is_orphaning_confirmed(
     Ok(orphaning_stack(&live, &live_owners(context, &live).await?).is_some())
 }
 
-/// Makes a `ClusterAddon` the owner of the objects that an earlier one left.
-pub(super) async fn take_over(
+/// Makes a `ClusterAddon` the owner of objects that an earlier one left.
+pub(super) async fn adopt(
     context: &Context,
-    key: &Key,
     addon: &ClusterAddon,
+    left: &[Arc<FluxObject>],
 ) -> Result<(), RequestError> {
     let owner = ownership::owner(addon);
-    for object in flux_objects::by_index(context, &index::handed_over(key)) {
-        ownership::patch(context, &*object, adoption(&object, &owner)).await?;
-        let (kind, object) = (object.kind(), Key::of(&*object));
+    for object in left {
+        ownership::patch(context, &**object, adoption(object, &owner)).await?;
+        let (kind, object) = (object.kind(), Key::of(&**object));
         info!(kind = kind.as_str(), %object, "taken over from an earlier ClusterAddon");
     }
     Ok(())
