@@ -128,6 +128,36 @@ pub fn waits_for_other_kind(other: Option<&ObjectMeta>, addon: &ClusterAddon) ->
     other.is_some_and(|other| is_owned(other, addon))
 }
 
+/// The purpose for which `spec.suspend` of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The object is delivered. A suspension by a user stays.
+    Deliver {
+        /// Whether the settings suspend the object.
+        suspend: bool,
+    },
+    /// The object is orphaned or deleted, and nothing is uninstalled.
+    Retain,
+    /// The object is deleted, and Flux uninstalls what it installed.
+    Uninstall,
+}
+
+/// Returns the value to write to `spec.suspend` of an object; `None` if it stays. Flux uninstalls what it installed for an
+/// object when the object is deleted, but not for a suspended one.
+#[must_use]
+pub fn suspension(object: &FluxObject, purpose: Purpose) -> Option<bool> {
+    match purpose {
+        Purpose::Deliver { .. } if object.metadata.terminating => None,
+        Purpose::Deliver { suspend: true } => (!object.suspended).then_some(true),
+        Purpose::Deliver { suspend: false } => {
+            (object.suspended && object.metadata.suspended_by_settings).then_some(false)
+        }
+        // Nothing is installed for a source.
+        Purpose::Retain => (!object.suspended && !object.kind().is_source()).then_some(true),
+        Purpose::Uninstall => object.suspended.then_some(false),
+    }
+}
+
 /// Whether objects of a kind have the Namespace as an owner besides ours: the kinds whose deletion makes Flux uninstall
 /// something. If an owner was deleted in the foreground or without its finalizer, garbage collection deletes its objects
 /// and does not wait for us to suspend them. It deletes no object that has another owner.

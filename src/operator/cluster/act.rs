@@ -20,7 +20,7 @@ use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
-use crate::plan::delivery::digest_of_shared;
+use crate::plan::delivery::{Purpose, digest_of_shared, suspension};
 use crate::plan::{PlannedObject, Step, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -189,7 +189,6 @@ async fn forward_and_suspend(
     object: Arc<FluxObject>,
     suspend: bool,
 ) -> Result<Arc<FluxObject>, RequestError> {
-    // If Flux deletes an object that is not suspended, it uninstalls the addon.
     if object.metadata.terminating {
         return Ok(object);
     }
@@ -197,8 +196,7 @@ async fn forward_and_suspend(
     let cache = context.caches.flux.of(kind);
     let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
     request::forward(context, (kind, &key), addon, handled).await?;
-    let lift = !suspend && object.suspended && object.metadata.suspended_by_settings;
-    if (suspend && !object.suspended) || lift {
+    if let Some(suspend) = suspension(&object, Purpose::Deliver { suspend }) {
         return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
     }
     Ok(cache.get(&key).unwrap_or(object))

@@ -6,6 +6,7 @@ use super::super::annotations;
 use super::super::context::Context;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::plan::delivery::{Purpose, suspension};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
@@ -19,16 +20,14 @@ pub(super) fn refresh(context: &Context, live: FluxObject) {
     context.caches.flux.of(live.kind()).written(live);
 }
 
-/// Suspends an object; `None` if it does not exist.
+/// Suspends an object that stays or is deleted; `None` if it does not exist.
 pub(super) async fn suspend(
     context: &Context,
     object: &Arc<FluxObject>,
 ) -> Result<Option<Arc<FluxObject>>, RequestError> {
-    if object.suspended {
-        return Ok(Some(object.clone()));
-    }
+    let Some(suspend) = suspension(object, Purpose::Retain) else { return Ok(Some(object.clone())) };
     let cache = context.caches.flux.of(object.kind());
-    match annotations::suspend(context, object, true).await {
+    match annotations::suspend(context, object, suspend).await {
         Ok(suspended) => Ok(Some(cache.written(suspended))),
         Err(error) if error.is_not_found() => {
             cache.remove(&Key::of(&**object));

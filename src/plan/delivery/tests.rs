@@ -94,6 +94,40 @@ fn object_is_skipped_only_if_known_as_planned() {
 }
 
 #[test]
+fn suspension_follows_the_purpose() {
+    let object = |kind: &str, suspend: bool, metadata: Value| -> FluxObject {
+        serde_json::from_value(json!({"kind": kind, "metadata": metadata, "spec": {"suspend": suspend}})).unwrap()
+    };
+    let managed_by = |manager: &str| {
+        let fields = json!({"f:spec": {"f:suspend": {}}});
+        json!({"managedFields": [{"manager": manager, "operation": "Update", "fieldsV1": fields}]})
+    };
+    let active = object("HelmRelease", false, json!({}));
+    let by_user = object("HelmRelease", true, managed_by("kubectl"));
+    let by_settings = object("HelmRelease", true, managed_by(SUSPEND_FIELD_MANAGER));
+    let going = object("HelmRelease", false, json!({"deletionTimestamp": "2026-11-21T10:00:00Z"}));
+    let source = object("GitRepository", false, json!({}));
+    let deliver = |suspend| Purpose::Deliver { suspend };
+    let (retain, uninstall) = (Purpose::Retain, Purpose::Uninstall);
+    for (object, purpose, expected, why) in [
+        (&active, deliver(false), None, "nothing suspends it"),
+        (&active, deliver(true), Some(true), "the settings suspend it"),
+        (&by_settings, deliver(true), None, "it is suspended"),
+        (&by_settings, deliver(false), Some(false), "the settings no longer suspend it"),
+        (&by_user, deliver(false), None, "the user resumes it"),
+        (&going, deliver(true), None, "Flux uninstalls it"),
+        (&active, retain, Some(true), "its deletion would uninstall"),
+        (&going, retain, Some(true), "its finalizer may still be present"),
+        (&by_user, retain, None, "it is suspended"),
+        (&source, retain, None, "Clusters take their content from it"),
+        (&active, uninstall, None, "Flux uninstalls it"),
+        (&by_user, uninstall, Some(false), "Flux does not uninstall a suspended object"),
+    ] {
+        assert_eq!(suspension(object, purpose), expected, "{why}");
+    }
+}
+
+#[test]
 fn source_needs_no_namespace_among_its_owners() {
     let mut planned = planned();
     planned.id.kind = "GitRepository".into();
