@@ -20,6 +20,7 @@ use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, R
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::names::ReleaseName;
+use crate::plan::delivery::{Purpose, suspension};
 use crate::plan::existing::is_made;
 use crate::rollup::deleted_release;
 use crate::runtime::api_server::{Deleted, RequestError};
@@ -170,8 +171,8 @@ async fn uninstall_all(context: &Context, kind: FluxKind, made: &Inventory) -> R
     let mut all_gone = true;
     for key in made.of(kind) {
         let Some(mut found) = made_object(context, kind, key).await? else { continue };
-        if found.suspended {
-            found = annotations::suspend(context, &found, false).await?;
+        if let Some(suspend) = suspension(&found, Purpose::Uninstall) {
+            found = annotations::suspend(context, &found, suspend).await?;
         }
         all_gone &= ownership::delete(context, &found).await?;
     }
@@ -226,8 +227,8 @@ async fn orphan(
 ) -> Result<(), RequestError> {
     for (kind, key) in &made.flux {
         let Some(mut found) = made_object(context, *kind, key).await? else { continue };
-        if !kind.is_source() && !found.suspended {
-            found = annotations::suspend(context, &found, true).await?;
+        if let Some(suspend) = suspension(&found, Purpose::Retain) {
+            found = annotations::suspend(context, &found, suspend).await?;
         }
         ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
     }
