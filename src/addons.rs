@@ -23,12 +23,12 @@ pub use cluster_addon::{
 };
 pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
 pub use deletion::{
-    Deletion, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
-    is_reported, prune_hold,
+    FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts, decide_suppression,
+    deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 pub use handover::{
-    Disown, Heir, adopted, adoption, decide_disown, is_handover_confirmed, is_orphaning, is_still_owned,
-    possibly_owned,
+    Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_orphaning,
+    is_still_owned,
 };
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,

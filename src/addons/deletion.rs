@@ -11,7 +11,7 @@ use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, field, text};
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::{applier_of, is_prune_disabled};
+use crate::foreign::flux::ownership::{applier_of, is_applied_by_flux, is_prune_disabled};
 use crate::gate::Hold;
 use crate::names::Key;
 
@@ -65,9 +65,28 @@ pub fn is_cluster_deleted(live: Option<&Cluster>) -> bool {
     live.is_none_or(Cluster::deleting)
 }
 
-/// The steps after the objects are suspended and deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deletion {
+/// The facts about a Cluster whose objects are suspended and deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct SuppressionFacts<'a> {
+    /// The cached Cluster with the name.
+    pub cluster: Option<&'a Cluster>,
+    /// The `ClusterAddon`.
+    pub addon: &'a ClusterAddon,
+    /// The objects that it owns.
+    pub objects: &'a [Arc<FluxObject>],
+    /// Whether a `ClusterStack` commits the Cluster's files.
+    pub has_files: bool,
+    /// Whether the namespace is being deleted.
+    pub is_namespace_terminating: bool,
+}
+
+/// The deletion of the objects of a Cluster, without an uninstall.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suppression {
+    /// The objects to suspend and delete.
+    pub objects: Vec<Suppressed>,
+    /// The removal of the Cluster's files, which precedes the deletion of the objects.
+    pub files: FileRemoval,
     /// Whether to delete the `ClusterAddon`, because its Cluster does not exist. Garbage collection does the same if it
     /// runs.
     pub deletes_addon: bool,
@@ -75,14 +94,54 @@ pub struct Deletion {
     pub is_recreated: bool,
 }
 
-/// Decides about the `ClusterAddon` itself. `cluster` is the cached Cluster with the name.
+/// An object to suspend, and then to delete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suppressed {
+    /// The object.
+    pub object: Arc<FluxObject>,
+    /// Whether to delete it. One that is being deleted is only suspended, because its finalizer may still be present.
+    pub deletes: bool,
+    /// Whether the deletion is one of the operator. What Flux applied from a repository, Flux deletes.
+    pub is_counted: bool,
+}
+
+/// The removal of a Cluster's files from the repository that Flux applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRemoval {
+    /// There are no files.
+    Nothing,
+    /// The files are removed after all objects are suspended, because Flux then deletes the objects.
+    Remove,
+    /// Besides, Flux deletes the objects before the `ClusterAddon` is deleted: the next one would resume them.
+    RemoveAndWait,
+}
+
+/// Decides about the objects of a Cluster, its files and its `ClusterAddon`.
 #[must_use]
-pub fn decide_deletion(cluster: Option<&Cluster>, addon: &ClusterAddon) -> Deletion {
-    let is_going = cluster.is_some_and(Cluster::deleting);
-    Deletion {
-        deletes_addon: addon.metadata.deletion_timestamp.is_none() && !is_going,
-        is_recreated: cluster.is_some() && !is_going,
+pub fn decide_suppression(facts: &SuppressionFacts) -> Suppression {
+    let is_going = facts.cluster.is_some_and(Cluster::deleting);
+    Suppression {
+        objects: suppressed(facts.objects),
+        files: match facts.has_files {
+            false => FileRemoval::Nothing,
+            // No other ClusterAddon follows.
+            true if facts.is_namespace_terminating => FileRemoval::Remove,
+            true => FileRemoval::RemoveAndWait,
+        },
+        deletes_addon: facts.addon.metadata.deletion_timestamp.is_none() && !is_going,
+        is_recreated: facts.cluster.is_some() && !is_going,
     }
+}
+
+/// Decides about objects to suspend and delete.
+#[must_use]
+pub fn suppressed(objects: &[Arc<FluxObject>]) -> Vec<Suppressed> {
+    let suppressed = objects.iter().map(|object| {
+        let deletes = !object.metadata.terminating;
+        let is_counted = deletes && !is_applied_by_flux(&object.object);
+        Suppressed { object: object.clone(), deletes, is_counted }
+    });
+    suppressed.collect()
 }
 
 /// The part of a `Kustomization` that says which objects it deletes.

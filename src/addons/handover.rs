@@ -13,6 +13,7 @@ use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owner;
+use crate::plan::delivery::{Purpose, suspension};
 
 /// The future of objects that lose their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +35,43 @@ pub struct Disown<'a> {
     pub handed_over: Option<&'a str>,
 }
 
+/// The end of a `ClusterAddon` whose objects stay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LetGo<'a> {
+    /// The objects that it owns according to the cache, each with the writes to it.
+    pub objects: Vec<(Arc<FluxObject>, Disown<'a>)>,
+    /// Kind and name of the objects of which the API server has to confirm that it does not own them. Its finalizer stays
+    /// until then.
+    pub to_confirm: BTreeSet<(FluxKind, String)>,
+    /// Whether to delete it; otherwise it is deleted already.
+    pub deletes_addon: bool,
+}
+
+/// Decides how to end a `ClusterAddon` whose objects stay. `owned` are the objects that it owns according to the cache.
+#[must_use]
+pub fn decide_let_go<'a>(addon: &ClusterAddon, owned: &[Arc<FluxObject>], heir: Heir<'a>) -> LetGo<'a> {
+    LetGo {
+        objects: owned.iter().map(|object| (object.clone(), decide_disown(object, heir))).collect(),
+        to_confirm: possibly_owned(addon, owned),
+        deletes_addon: heir == Heir::Orphaned,
+    }
+}
+
 /// Decides what to write to an object. An object that is being deleted is not handed over, only suspended, so that Flux
 /// does not uninstall its addon.
-#[must_use]
-pub fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
+pub(super) fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'a> {
+    let suspend = suspension(object, Purpose::Retain).is_some();
     match heir {
         Heir::Next(_) if object.metadata.terminating => {
-            Disown { suspend: true, remove_owner: false, handed_over: None }
+            Disown { suspend, remove_owner: false, handed_over: None }
         }
         Heir::Next(cluster) => Disown { suspend: false, remove_owner: true, handed_over: Some(cluster) },
-        Heir::Orphaned => Disown { suspend: true, remove_owner: true, handed_over: None },
+        Heir::Orphaned => Disown { suspend, remove_owner: true, handed_over: None },
     }
 }
 
 /// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
-#[must_use]
-pub fn possibly_owned(addon: &ClusterAddon, owned: &[Arc<FluxObject>]) -> BTreeSet<(FluxKind, String)> {
+pub(super) fn possibly_owned(addon: &ClusterAddon, owned: &[Arc<FluxObject>]) -> BTreeSet<(FluxKind, String)> {
     let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
     let named = named.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.clone())));
     let named = named.filter(|(kind, _)| !kind.is_source());

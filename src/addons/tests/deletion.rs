@@ -73,8 +73,42 @@ fn cluster_addon_is_deleted_if_its_cluster_is_gone() {
         (Some(deleted()), json!({}), false, false, "it goes with its Cluster"),
     ] {
         let present = present.map(|changes: Value| cluster(&changes));
-        let found = decide_deletion(present.as_ref(), &cluster_addon(&addon));
-        assert_eq!(found, Deletion { deletes_addon, is_recreated }, "{why}");
+        let found = suppression(present.as_ref(), &cluster_addon(&addon), (false, false));
+        assert_eq!((found.deletes_addon, found.is_recreated), (deletes_addon, is_recreated), "{why}");
+    }
+}
+
+/// Decides about a Cluster without objects. `files` is whether it has files, and whether its namespace is being deleted.
+fn suppression(cluster: Option<&Cluster>, addon: &ClusterAddon, files: (bool, bool)) -> Suppression {
+    let (has_files, is_namespace_terminating) = files;
+    let facts = SuppressionFacts { cluster, addon, objects: &[], has_files, is_namespace_terminating };
+    decide_suppression(&facts)
+}
+
+#[test]
+fn files_are_removed_before_the_objects() {
+    for (has_files, is_terminating, expected, why) in [
+        (false, false, FileRemoval::Nothing, "the operator applies the objects"),
+        (false, true, FileRemoval::Nothing, "the operator applies the objects"),
+        (true, false, FileRemoval::RemoveAndWait, "the next ClusterAddon would resume the objects"),
+        (true, true, FileRemoval::Remove, "no other ClusterAddon follows"),
+    ] {
+        let found = suppression(None, &cluster_addon(&json!({})), (has_files, is_terminating));
+        assert_eq!(found.files, expected, "{why}");
+    }
+}
+
+#[test]
+fn deletion_of_object_is_counted_if_it_is_ours() {
+    let by_flux = json!({"metadata": {"labels": {labels::APPLIED_BY_NAME: "fleet"}}});
+    for (changes, deletes, is_counted, why) in [
+        (json!({}), true, true, "the operator deletes it"),
+        (suspended(), true, true, "the operator deletes it"),
+        (by_flux, true, false, "the operator removes its file, and Flux deletes it"),
+        (deleted(), false, false, "it is being deleted"),
+    ] {
+        let found = suppressed(&[flux_object("HelmRelease", "cni", &changes)]);
+        assert_eq!((found[0].deletes, found[0].is_counted), (deletes, is_counted), "{why}");
     }
 }
 

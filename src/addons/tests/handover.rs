@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Value, json};
 
 use super::*;
+use crate::addons::handover::{decide_disown, possibly_owned};
 
 #[test]
 fn disown_suspends_orphaned_or_deleted_object() {
@@ -14,6 +15,7 @@ fn disown_suspends_orphaned_or_deleted_object() {
         (deleted(), next, disown(true, false, None), "Flux would uninstall it"),
         (json!({}), Heir::Orphaned, disown(true, true, None), "nothing changes it from now on"),
         (deleted(), Heir::Orphaned, disown(true, true, None), "Flux would uninstall it"),
+        (suspended(), Heir::Orphaned, disown(false, true, None), "it is suspended"),
         (suspended(), next, disown(false, true, Some("c1")), "a person wants it suspended"),
     ] {
         assert_eq!(decide_disown(&flux_object("HelmRelease", "cni", &changes), heir), expected, "{why}");
@@ -34,6 +36,30 @@ fn objects_of_cache_and_of_status_may_be_owned() {
     let found: Vec<_> =
         possibly_owned(&addon, &owned).into_iter().map(|(kind, name)| format!("{kind} {name}")).collect();
     assert_eq!(found, ["HelmRelease c1.cni", "HelmRelease c1.old", "Kustomization c1.csi"]);
+}
+
+#[test]
+fn let_go_ends_a_cluster_addon_after_its_objects() {
+    let addon = cluster_addon(&json!({"status": {"addons": [
+        {"name": "csi", "object": {"kind": "Kustomization", "name": "c1.csi"}},
+    ]}}));
+    let owned = [flux_object("HelmRelease", "cni", &json!({})), flux_object("HelmRelease", "old", &deleted())];
+    for (heir, expected, deletes_addon) in [
+        (Heir::Next("c1"), "hand over to c1, suspend", false),
+        (Heir::Orphaned, "suspend and remove owner, suspend and remove owner", true),
+    ] {
+        let let_go = decide_let_go(&addon, &owned, heir);
+        let writes = let_go.objects.iter().map(|(_, disown)| match disown {
+            Disown { suspend: false, remove_owner: true, handed_over: Some(to) } => format!("hand over to {to}"),
+            Disown { suspend: true, remove_owner: true, handed_over: None } => {
+                "suspend and remove owner".to_owned()
+            }
+            Disown { suspend: true, remove_owner: false, handed_over: None } => "suspend".to_owned(),
+            other => format!("{other:?}"),
+        });
+        assert_eq!(writes.collect::<Vec<_>>().join(", "), expected);
+        assert_eq!((let_go.to_confirm.len(), let_go.deletes_addon), (3, deletes_addon));
+    }
 }
 
 #[test]

@@ -17,7 +17,9 @@ use super::super::release::live_owners;
 use super::super::{finalizer, ownership};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
-use crate::addons::{Heir, adoption, decide_disown, is_handover_confirmed, is_still_owned, possibly_owned};
+use crate::addons::{
+    Disown, Heir, LetGo, adoption, decide_let_go, is_handover_confirmed, is_still_owned,
+};
 use crate::api::{ClusterAddon, ClusterStackRelease, labels};
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
@@ -38,11 +40,10 @@ pub(super) async fn hand_over(
         );
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    if !disown_all(context, addon, Heir::Next(&key.name)).await? {
-        return Ok(Next::After(REQUEUE_SOON_AFTER));
+    let decision = decide_let_go(addon, &owned(context, addon), Heir::Next(&key.name));
+    if let_go(context, addon, &decision).await? {
+        info!("the ClusterAddon was deleted: the next ClusterAddon takes over its addons");
     }
-    finalizer::remove(context, addon).await?;
-    info!("the ClusterAddon was deleted: the next ClusterAddon takes over its addons");
     Ok(Next::After(REQUEUE_SOON_AFTER))
 }
 
@@ -64,11 +65,10 @@ pub(super) async fn orphan(
         );
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    if !disown_all(context, addon, Heir::Orphaned).await? {
+    let decision = decide_let_go(addon, &owned(context, addon), Heir::Orphaned);
+    if !let_go(context, addon, &decision).await? {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    finalizer::remove(context, &**addon).await?;
-    ownership::delete(context, &**addon).await?;
     context.git.pending_commits.forget_cluster(key);
     context.metrics.remove(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
@@ -109,20 +109,33 @@ async fn confirm_handover(context: &Context, key: &Key, addon: &ClusterAddon) ->
     Ok(is_handover_confirmed(addon, live))
 }
 
-/// Removes a `ClusterAddon` from the owners of all objects. Returns whether the API server confirms that it owns none.
-async fn disown_all(context: &Context, addon: &ClusterAddon, heir: Heir<'_>) -> Result<bool, RequestError> {
-    let owned = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
-    for object in &owned {
-        disown(context, object, addon, heir).await?;
+/// Returns the objects that a `ClusterAddon` owns according to the cache.
+fn owned(context: &Context, addon: &ClusterAddon) -> Vec<Arc<FluxObject>> {
+    flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)))
+}
+
+/// Ends a `ClusterAddon` whose objects stay. Returns `false` without ending it if the API server does not confirm that it
+/// owns no object.
+async fn let_go(
+    context: &Context,
+    addon: &ClusterAddon,
+    decision: &LetGo<'_>,
+) -> Result<bool, RequestError> {
+    for (object, writes) in &decision.objects {
+        disown(context, object, addon, *writes).await?;
     }
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
-    for (kind, name) in possibly_owned(addon, &owned) {
-        let live = ownership::present(context, kind, &Key::new(namespace, &name)).await?;
+    for (kind, name) in &decision.to_confirm {
+        let live = ownership::present(context, *kind, &Key::new(namespace, name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
             // The cache missed an earlier write.
             flux_objects::refresh(context, live);
             return Ok(false);
         }
+    }
+    finalizer::remove(context, addon).await?;
+    if decision.deletes_addon {
+        ownership::delete(context, addon).await?;
     }
     Ok(true)
 }
@@ -131,17 +144,16 @@ async fn disown(
     context: &Context,
     object: &Arc<FluxObject>,
     addon: &ClusterAddon,
-    heir: Heir<'_>,
+    writes: Disown<'_>,
 ) -> Result<(), RequestError> {
-    let disown = decide_disown(object, heir);
-    let object = if disown.suspend {
+    let object = if writes.suspend {
         let Some(suspended) = flux_objects::suspend(context, object).await? else { return Ok(()) };
         suspended
     } else {
         object.clone()
     };
-    if disown.remove_owner {
-        let annotation = disown.handed_over.map(|cluster| (labels::HANDED_OVER, cluster));
+    if writes.remove_owner {
+        let annotation = writes.handed_over.map(|cluster| (labels::HANDED_OVER, cluster));
         ownership::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice())
             .await?;
     }

@@ -27,13 +27,13 @@ use super::super::{events, finalizer, ownership, status};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
-    Deletion, LiveOwners, Pruner, decide_deletion, deletion_cause, is_addon_deleted, is_cluster_deleted,
-    is_reported, prune_hold,
+    FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts, decide_suppression,
+    deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::{applier_of, is_applied_by_flux};
+use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::rollup::deleted_cluster_addon;
 use crate::runtime::api_server::RequestError;
@@ -60,7 +60,6 @@ pub(super) async fn suspend_and_delete(
         );
         return Ok(Next::After(REQUEUE_AFTER));
     };
-    let deletion = decide_deletion(gathered.cluster.as_ref().map(|cluster| &cluster.cluster), addon);
     // In a namespace that is being deleted, the namespace controller does not wait for the status.
     if !context.is_terminating(&key.namespace) {
         write_status(context, addon, &why, None).await?;
@@ -70,25 +69,28 @@ pub(super) async fn suspend_and_delete(
     }
     // Read the objects after the requests above: Flux or a user may have written an object in between.
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(&**addon)));
-    let objects = match &repository_of(context, addon) {
-        None => objects,
-        Some(repository) => {
-            let objects = suspend_all(context, &objects).await?;
-            if let Some(hold) = remove_files(context, key, repository) {
-                write_status(context, addon, &why, Some(&hold)).await?;
-                return Ok(Next::After(REQUEUE_AFTER));
+    let repository = repository_of(context, addon);
+    let mut suppression = decide_suppression(&SuppressionFacts {
+        cluster: gathered.cluster.as_ref().map(|cluster| &cluster.cluster),
+        addon,
+        objects: &objects,
+        has_files: repository.is_some(),
+        is_namespace_terminating: context.is_terminating(&key.namespace),
+    });
+    if let Some(repository) = repository {
+        suppression.objects = suspend_all(context, suppression.objects).await?;
+        let (hold, next) = match remove_files(context, key, &repository) {
+            None if suppression.files == FileRemoval::RemoveAndWait => {
+                (awaits_prune(context, addon).await?, REQUEUE_UNPRUNED_AFTER)
             }
-            // In a namespace that is being deleted, no other ClusterAddon follows.
-            if !context.is_terminating(&key.namespace)
-                && let Some(hold) = awaits_prune(context, addon).await?
-            {
-                write_status(context, addon, &why, Some(&hold)).await?;
-                return Ok(Next::After(REQUEUE_UNPRUNED_AFTER));
-            }
-            objects
+            hold => (hold, REQUEUE_AFTER),
+        };
+        if let Some(hold) = hold {
+            write_status(context, addon, &why, Some(&hold)).await?;
+            return Ok(Next::After(next));
         }
-    };
-    prune(context, key, addon, &objects, deletion).await
+    }
+    prune(context, key, addon, &suppression).await
 }
 
 /// Deletes the objects, then removes the finalizer of the `ClusterAddon`.
@@ -96,16 +98,15 @@ async fn prune(
     context: &Context,
     key: &Key,
     addon: &Arc<ClusterAddon>,
-    objects: &[Arc<FluxObject>],
-    deletion: Deletion,
+    suppression: &Suppression,
 ) -> Result<Next, ReconcileError> {
-    let count = delete_all(context, objects).await?;
+    let count = delete_all(context, &suppression.objects).await?;
     if count > 0 {
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
     finalizer::remove(context, &**addon).await?;
-    if deletion.deletes_addon {
+    if suppression.deletes_addon {
         ownership::delete(context, &**addon).await?;
     }
     context.git.pending_commits.forget_cluster(key);
@@ -116,7 +117,7 @@ async fn prune(
     left.iter()
         .filter_map(|left| left.status.as_ref())
         .for_each(|status| context.metrics.reported(&key.to_string(), status));
-    Ok(if deletion.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
+    Ok(if suppression.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
 }
 
 /// Whether a `ClusterStack` that this operator does not watch commits the Cluster's files. The operator of that shard
@@ -143,7 +144,7 @@ async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, R
         return Ok(Next::After(REQUEUE_AFTER));
     }
     let objects = flux_objects::by_index(context, &index::handed_over(key));
-    let count = delete_all(context, &objects).await?;
+    let count = delete_all(context, &suppressed(&objects)).await?;
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     Ok(Next::Await)
 }
@@ -232,27 +233,27 @@ async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<
     Ok(now.is_none_or(|now| now.metadata.deletion_timestamp.is_some()))
 }
 
+/// Suspends objects, and returns those that exist as they are then.
 async fn suspend_all(
     context: &Context,
-    objects: &[Arc<FluxObject>],
-) -> Result<Vec<Arc<FluxObject>>, RequestError> {
+    objects: Vec<Suppressed>,
+) -> Result<Vec<Suppressed>, RequestError> {
     let mut suspended = Vec::new();
-    for object in objects {
-        suspended.extend(flux_objects::suspend(context, object).await?);
+    for target in objects {
+        let object = flux_objects::suspend(context, &target.object).await?;
+        suspended.extend(object.map(|object| Suppressed { object, ..target }));
     }
     Ok(suspended)
 }
 
-/// Suspends and deletes objects, and returns the number of deletions. An object that is being deleted is suspended too,
-/// because its finalizer may still be present.
-async fn delete_all(context: &Context, objects: &[Arc<FluxObject>]) -> Result<usize, RequestError> {
+/// Suspends and deletes objects, and returns the number of deletions.
+async fn delete_all(context: &Context, objects: &[Suppressed]) -> Result<usize, RequestError> {
     let mut count = 0;
-    for object in objects {
+    for Suppressed { object, deletes, is_counted } in objects {
         let Some(object) = flux_objects::suspend(context, object).await? else { continue };
-        if !object.metadata.terminating {
+        if *deletes {
             ownership::delete(context, &*object).await?;
-            // What Flux applied from a repository, Flux deletes.
-            count += usize::from(!is_applied_by_flux(&object.object));
+            count += usize::from(*is_counted);
         }
     }
     Ok(count)
