@@ -19,9 +19,11 @@ mod snapshot;
 
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
-    has_finalizer, is_as_desired, is_made_for, rendered_inputs, requested_at,
+    has_finalizer, is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
-pub use decision::{Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of};
+pub use decision::{
+    AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of,
+};
 pub use deletion::{
     FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts, decide_suppression,
     deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,

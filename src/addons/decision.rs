@@ -1,20 +1,21 @@
 //! Decides what to write for a Cluster before its status.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Snapshot, addon_of};
+use super::{Snapshot, addon_of, open_request};
 use crate::api::ClusterAddon;
 use crate::foreign::capi::Cluster;
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, Hold};
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::AddonName;
-use crate::plan::delivery::waits_for_other_kind;
+use crate::plan::delivery::{Action, Baseline, action, waits_for_other_kind};
 use crate::plan::{Plan, PlannedObject, Step};
 use crate::release::Release;
-use crate::rollup::Report;
+use crate::rollup::{Report, Retries, due_retries};
 
 /// The facts about a Cluster that is not being deleted.
 #[derive(Clone, Debug)]
@@ -119,47 +120,93 @@ impl Delivery {
     }
 }
 
+/// The writes to the object of an addon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddonAction {
+    /// The write that brings it to its planned state.
+    pub write: AddonWrite,
+    /// Whether the settings suspend it.
+    pub suspend: bool,
+}
+
+/// The write that brings the object of an addon to its planned state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddonWrite {
+    /// The object is delivered. This is the action for its state in the snapshot; the write decides again by its present
+    /// state.
+    Deliver(Action),
+    /// None before an object of the other kind is deleted.
+    AfterOtherKind,
+}
+
 /// The writes for a Cluster that precede its status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// The way to write the objects.
     pub delivery: Delivery,
-    /// The addons whose objects the settings suspend.
-    pub suspend: BTreeSet<String>,
-    /// The addons whose objects are not written before an object of the other kind is deleted.
-    pub blocked: BTreeSet<String>,
-    /// Whether to ask Flux to reconcile now, because the cluster is reachable again.
-    pub request_reconcile: bool,
-    /// Whether to ask Flux to retry the installations that it gave up on.
-    pub retry: bool,
+    /// The action for the object of each addon, by the addon's name. Without a plan to deliver there is none.
+    pub actions: BTreeMap<String, AddonAction>,
+    /// The request to reconcile to forward to these objects.
+    pub forwards: Option<String>,
+    /// The objects that Flux is asked to reconcile now; `None` unless the cluster is reachable again.
+    pub requests: Option<Vec<Arc<FluxObject>>>,
+    /// The installations that Flux is asked to retry.
+    pub retries: Retries,
 }
 
 /// Decides what to write for a Cluster before its status.
 #[must_use]
 pub fn decide(facts: &Facts) -> Decision {
-    let before = facts.snapshot.addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    let is_paused = matches!(facts.target, Target::Paused);
+    let Facts { snapshot, target, cluster } = facts;
+    let before = snapshot.addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let has_recovered = !matches!(target, Target::Paused) && gate::has_recovered(before, cluster);
+    let is_present = |object: &&Arc<FluxObject>| !object.metadata.terminating;
+    let requests = has_recovered.then(|| snapshot.owned().filter(is_present).cloned().collect());
     let mut decision = Decision {
         delivery: Delivery::Nothing,
-        suspend: BTreeSet::new(),
-        blocked: BTreeSet::new(),
-        request_reconcile: !is_paused && gate::has_recovered(before, facts.cluster),
-        retry: false,
+        actions: BTreeMap::new(),
+        forwards: None,
+        requests,
+        retries: Retries::default(),
     };
-    let Target::Available(available) = &facts.target else { return decision };
+    let Target::Available(available) = target else { return decision };
     decision.delivery = delivery(available);
-    decision.retry = !available.is_suspended;
+    if !available.is_suspended {
+        decision.retries = due_retries(snapshot.owned(), snapshot.now);
+    }
     if decision.delivery.is_written() {
-        let settings = &available.stack.flux.addons;
-        let names = || available.planned().map(|planned| (addon_of(planned), planned));
-        let is_suspended = |name: &str| settings.get(name).is_some_and(|settings| settings.suspend);
-        decision.suspend =
-            names().filter(|(name, _)| is_suspended(name)).map(|(name, _)| name.to_owned()).collect();
-        let is_blocked = |planned: &PlannedObject| has_other_kind(&facts.snapshot, planned);
-        decision.blocked =
-            names().filter(|(_, planned)| is_blocked(planned)).map(|(name, _)| name.to_owned()).collect();
+        decision.forwards = open_request(&snapshot.addon);
+    }
+    if decision.delivery.is_written() || decision.delivery == Delivery::Suspended {
+        let waits = decision.delivery == Delivery::Apply;
+        let of = |planned: &PlannedObject| addon_action(snapshot, available, planned, waits);
+        let actions = available.planned().map(|planned| (addon_of(planned).to_owned(), of(planned)));
+        decision.actions = actions.collect();
     }
     decision
+}
+
+/// Decides the action for the object of an addon. With `waits`, an object of the other kind has to be deleted first.
+fn addon_action(
+    snapshot: &Snapshot,
+    available: &Available,
+    planned: &PlannedObject,
+    waits: bool,
+) -> AddonAction {
+    let name = addon_of(planned);
+    let found = snapshot.existing(planned).map(|found| (&**found).into());
+    let spec_digest = snapshot.addon.spec_digest_of(name).map(SpecDigest::kept);
+    let baseline = match available.stack.delivery.git() {
+        Some(_) => Baseline::Plan,
+        None => Baseline::of_addon(&snapshot.addon, spec_digest.as_ref(), snapshot.namespace.as_deref()),
+    };
+    let write = match action(planned, found, baseline) {
+        Action::Hold => AddonWrite::Deliver(Action::Hold),
+        _ if waits && has_other_kind(snapshot, planned) => AddonWrite::AfterOtherKind,
+        action => AddonWrite::Deliver(action),
+    };
+    let settings = available.stack.flux.addons.get(name);
+    AddonAction { write, suspend: settings.is_some_and(|settings| settings.suspend) }
 }
 
 fn delivery(available: &Available) -> Delivery {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::decision::planned_addons;
-use super::{Available, Decision, Delivery, Facts, Snapshot, Target, committed_by};
+use super::{AddonAction, AddonWrite, Decision, Delivery, Facts, Target, committed_by};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, action, applied};
+use crate::plan::delivery::Action;
 use crate::plan::{Plan, PlannedObject, existing};
 use crate::release::Addon;
 
@@ -52,36 +52,34 @@ impl Receipts {
     #[must_use]
     pub fn if_accepted(facts: &Facts, decision: &Decision) -> Self {
         let Target::Available(available) = &facts.target else {
-            return Self::without_writes(facts, &decision.delivery);
+            return Self::without_writes(facts, decision);
         };
-        let mut receipts = match &decision.delivery {
+        let by_git = decision.delivery == Delivery::Commit;
+        let mut receipts = match decision.delivery {
             Delivery::Apply => Self::unchanged(&facts.snapshot.addon),
             Delivery::Commit => Self { committed_by: Some(available.stack_name()), ..Self::default() },
-            delivery => return Self::without_writes(facts, delivery),
+            _ => return Self::without_writes(facts, decision),
         };
         for planned in available.planned() {
             let name = addon_of(planned);
-            if decision.delivery == Delivery::Commit {
-                match facts.snapshot.existing(planned).and_then(|found| applied(found, planned)) {
-                    Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
-                    None => _ = receipts.committed.insert(name.to_owned(), committing()),
+            match decision.actions.get(name).map(|action| action.write) {
+                Some(AddonWrite::Deliver(Action::Nothing)) if by_git => {
+                    let found = facts.snapshot.existing(planned);
+                    let digest = found.map(|found| (name.to_owned(), found.spec_digest.clone()));
+                    receipts.expected.extend(digest);
                 }
-            } else {
-                receipts.accept(&facts.snapshot, planned, decision.blocked.contains(name));
+                Some(_) if by_git => _ = receipts.committed.insert(name.to_owned(), committing()),
+                Some(AddonWrite::Deliver(Action::Hold)) => {
+                    receipts.existing.insert(name.to_owned(), existing::hold(&planned.id));
+                }
+                Some(AddonWrite::Deliver(Action::Wait) | AddonWrite::AfterOtherKind) => receipts.wait(name),
+                Some(AddonWrite::Deliver(_)) => {
+                    receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
+                }
+                None => {}
             }
         }
         receipts
-    }
-
-    /// Adds the result of a write that the API server accepts. A blocked one waits for the object of the other kind.
-    fn accept(&mut self, snapshot: &Snapshot, planned: &PlannedObject, is_blocked: bool) {
-        let name = addon_of(planned);
-        match addon_action(snapshot, planned, self.expected.get(name)) {
-            Action::Hold => _ = self.existing.insert(name.to_owned(), existing::hold(&planned.id)),
-            Action::Wait => self.wait(name),
-            _ if is_blocked => self.wait(name),
-            _ => _ = self.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest())),
-        }
     }
 
     /// Adds an addon whose object waits for the deletion of an old one.
@@ -92,11 +90,13 @@ impl Receipts {
 
     /// Returns the receipts of a decision that writes nothing.
     #[must_use]
-    pub fn without_writes(facts: &Facts, delivery: &Delivery) -> Self {
+    pub fn without_writes(facts: &Facts, decision: &Decision) -> Self {
         let unchanged = Self::unchanged(&facts.snapshot.addon);
-        match (&facts.target, delivery) {
-            (Target::Available(available), Delivery::Suspended) => {
-                unchanged.while_suspended(&facts.snapshot, available)
+        match (&facts.target, &decision.delivery) {
+            (Target::Available(_), Delivery::Suspended) => {
+                let is_as_planned = |action: &AddonAction| action.write == AddonWrite::Deliver(Action::Nothing);
+                let differing = decision.actions.iter().filter(|(_, action)| !is_as_planned(action));
+                Self { suspended: differing.map(|(name, _)| name.clone()).collect(), ..unchanged }
             }
             (Target::Available(available), Delivery::Elsewhere(hold)) => {
                 let addons = available.planned().map(|object| addon_of(object).to_owned());
@@ -104,22 +104,6 @@ impl Receipts {
             }
             _ => unchanged,
         }
-    }
-
-    fn while_suspended(mut self, snapshot: &Snapshot, available: &Available) -> Self {
-        let by_git = available.stack.delivery.git().is_some();
-        for planned in available.planned() {
-            let name = addon_of(planned);
-            let is_as_planned = if by_git {
-                snapshot.existing(planned).is_some_and(|found| applied(found, planned).is_some())
-            } else {
-                addon_action(snapshot, planned, self.expected.get(name)) == Action::Nothing
-            };
-            if !is_as_planned {
-                self.suspended.insert(name.to_owned());
-            }
-        }
-        self
     }
 
     /// Whether every addon of the plan is written.
@@ -180,10 +164,4 @@ pub fn committing() -> Hold {
 #[must_use]
 pub fn addon_of(object: &PlannedObject) -> &str {
     text(&object.value, &["metadata", "labels", labels::ADDON])
-}
-
-/// Decides the action for the object of an addon that the operator applies. `expected` is the digest of its last write.
-fn addon_action(snapshot: &Snapshot, planned: &PlannedObject, expected: Option<&SpecDigest>) -> Action {
-    let found = snapshot.existing(planned).map(|found| (&**found).into());
-    action(planned, found, snapshot.baseline(expected))
 }

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::ownership::{is_owner, labelled_owner};
+use crate::names::Key;
 use crate::plan::PlannedObject;
-use crate::plan::delivery::Baseline;
 use crate::rollup::{Applier, DEADLINE, Moment};
 
 /// The state of the addons of one Cluster at one time.
@@ -44,9 +45,14 @@ impl Snapshot {
         self.get(&planned.id.kind, &planned.id.name)
     }
 
-    /// Returns the baseline of an addon's object. `spec_digest` is the digest of the operator's last write, if known.
-    pub(super) fn baseline<'a>(&'a self, spec_digest: Option<&'a SpecDigest>) -> Baseline<'a> {
-        Baseline::of_addon(&self.addon, spec_digest, self.namespace.as_deref())
+    /// Returns the objects of the `ClusterAddon`, also those whose owner reference was removed.
+    pub(super) fn owned(&self) -> impl Iterator<Item = &Arc<FluxObject>> {
+        let key = Key::of(&*self.addon);
+        self.objects.iter().filter(move |object| {
+            let labelled = labelled_owner(object.kind(), &object.object);
+            is_owner(&self.addon, &object.object)
+                || labelled.is_some_and(|(kind, owner)| kind == "ClusterAddon" && owner == key)
+        })
     }
 
     /// Returns the addons in the status.

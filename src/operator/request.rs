@@ -13,18 +13,28 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
 /// Requests a reconcile of `target` if one was requested for `object` and not [handled](REQUESTED_AT) yet.
-///
-/// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
 pub async fn forward(
     context: &Context,
-    (kind, target): (FluxKind, &Key),
+    target: (FluxKind, &Key),
     object: &impl Resource<DynamicType = ()>,
     handled: Option<&str>,
 ) -> Result<(), RequestError> {
-    let Some(wanted) = object.annotations().get(REQUESTED_AT) else { return Ok(()) };
-    let found = context.caches.flux.get(kind, target).filter(|_| handled != Some(wanted));
-    let Some(found) = found else { return Ok(()) };
-    if found.metadata.requested_at.as_ref() == Some(wanted) {
+    let wanted = object.annotations().get(REQUESTED_AT).filter(|wanted| handled != Some(wanted.as_str()));
+    let Some(wanted) = wanted else { return Ok(()) };
+    forward_value(context, target, object, wanted).await
+}
+
+/// Requests a reconcile of `target` with the value of a request for `object`, unless `target` has it.
+///
+/// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
+pub async fn forward_value(
+    context: &Context,
+    (kind, target): (FluxKind, &Key),
+    object: &impl Resource<DynamicType = ()>,
+    wanted: &str,
+) -> Result<(), RequestError> {
+    let Some(found) = context.caches.flux.get(kind, target) else { return Ok(()) };
+    if found.metadata.requested_at.as_deref() == Some(wanted) {
         return Ok(());
     }
     match ask(context, &found, wanted, &[REQUESTED_AT]).await {

@@ -1,5 +1,6 @@
 //! Retries installations that Flux gave up on in spite of unlimited retries.
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::info;
 
@@ -7,22 +8,28 @@ use super::context::Context;
 use super::request;
 use crate::api::labels::{REQUESTED_AT, RESET_AT};
 use crate::foreign::flux::FluxKind;
-use crate::rollup::retry_at;
+use crate::rollup::{Retries, due_retries, retry_at};
 use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
 use crate::runtime::queue::{self, Next};
 
 /// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index key
 /// of the `HelmRelease`s.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
-    let (now, mut next) = (context.clock.now(), None);
-    for release in context.caches.flux.of(FluxKind::HelmRelease).by_index(owned) {
-        match retry_at(&release) {
-            Some(due) if due <= now => {
-                request::ask(context, &release, &now.to_string(), &[REQUESTED_AT, RESET_AT]).await?;
-                info!(release = release.name_any(), "asked Flux to retry the installation");
-            }
-            due => next = [next, due].into_iter().flatten().min(),
+    let (now, releases) = (context.clock.now(), context.caches.flux.of(FluxKind::HelmRelease).by_index(owned));
+    ask(context, &due_retries(&releases, now), now).await
+}
+
+/// Asks Flux to retry installations that are still due: a write may have changed an object since the decision. Returns when
+/// the next retry is due.
+pub(super) async fn ask(context: &Context, retries: &Retries, now: Timestamp) -> Result<Next, RequestError> {
+    for release in &retries.due {
+        let found = context.caches.flux.get(FluxKind::HelmRelease, &Key::of(&**release));
+        let is_due = |due: Timestamp| due <= now;
+        if let Some(release) = found.filter(|found| retry_at(found).is_some_and(is_due)) {
+            request::ask(context, &release, &now.to_string(), &[REQUESTED_AT, RESET_AT]).await?;
+            info!(release = release.name_any(), "asked Flux to retry the installation");
         }
     }
-    Ok(next.map_or(Next::Await, |due| queue::at(due, now)))
+    Ok(retries.next.map_or(Next::Await, |due| queue::at(due, now)))
 }

@@ -1,5 +1,7 @@
 //! The truth table of a `HelmRelease`.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::DriftDetection;
@@ -95,6 +97,28 @@ pub fn retry_at(object: &FluxObject) -> Option<Timestamp> {
     let stalled =
         never_installed(object).filter(|_| !object.suspended && !object.metadata.terminating && !is_asked)?;
     stalled.last_transition_time.as_ref()?.0.checked_add(RETRY_INTERVAL).ok()
+}
+
+/// The installations that Flux gave up on and is asked to retry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Retries {
+    /// The objects to ask for now.
+    pub due: Vec<Arc<FluxObject>>,
+    /// Time of the next retry.
+    pub next: Option<Timestamp>,
+}
+
+/// Decides which installations to retry now, and when the next one is due.
+#[must_use]
+pub fn due_retries<'a>(objects: impl IntoIterator<Item = &'a Arc<FluxObject>>, now: Timestamp) -> Retries {
+    let mut retries = Retries::default();
+    for object in objects {
+        match retry_at(object) {
+            Some(due) if due <= now => retries.due.push(object.clone()),
+            next => retries.next = [retries.next, next].into_iter().flatten().min(),
+        }
+    }
+    retries
 }
 
 fn never_installed(object: &FluxObject) -> Option<&Condition> {

@@ -3,88 +3,189 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::delivery::Action;
 
-/// Formats a decision.
+/// Formats the delivery and the write for each addon.
 fn short(decision: &Decision) -> String {
-    let Decision { delivery, suspend, blocked, request_reconcile, retry } = decision;
-    let delivery = match delivery {
+    let delivery = match &decision.delivery {
         Delivery::Elsewhere(_) => "Elsewhere".to_owned(),
         other => format!("{other:?}"),
     };
-    let names = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
-    let flags = [(*request_reconcile, " request"), (*retry, " retry")];
-    let flags: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
-    format!("{delivery} suspend [{}] blocked [{}]{flags}", names(suspend), names(blocked))
+    let actions = decision.actions.iter().map(|(name, action)| {
+        let write = match action.write {
+            AddonWrite::Deliver(action) => format!("{action:?}"),
+            AddonWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
+        };
+        let suspend = if action.suspend { " suspended" } else { "" };
+        format!(" {name}={write}{suspend}")
+    });
+    delivery + &actions.collect::<String>()
 }
 
-fn decided(change: impl FnOnce(&mut Scene)) -> String {
+fn decided(change: impl FnOnce(&mut Scene)) -> Decision {
     let mut scene = Scene::new();
     change(&mut scene);
-    short(&decide(&scene.facts()))
+    decide(&scene.facts())
 }
 
-fn git() -> Value {
-    json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}})
+fn by_git(scene: &mut Scene) {
+    let git =
+        json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}});
+    scene.fixture.stack.delivery = serde_json::from_value(git).unwrap();
 }
 
-fn elsewhere_hold() -> Hold {
-    Hold { reason: Reason::DeliveredElsewhere, message: String::new() }
+fn elsewhere(scene: &mut Scene) {
+    scene.elsewhere = Some(Hold { reason: Reason::DeliveredElsewhere, message: String::new() });
 }
 
 #[test]
 fn delivery_follows_mode_of_the_stack() {
-    let by_git = |scene: &mut Scene| scene.fixture.stack.delivery = serde_json::from_value(git()).unwrap();
-    assert_eq!(decided(|_| {}), "Apply suspend [] blocked [] retry");
-    assert_eq!(decided(by_git), "Commit suspend [] blocked [] retry");
+    assert_eq!(short(&decided(|_| {})), "Apply ccm=Apply cni=Apply policies=Apply");
+    assert_eq!(short(&decided(by_git)), "Commit ccm=Apply cni=Apply policies=Apply");
     let suspended = |scene: &mut Scene| scene.is_suspended = true;
-    assert_eq!(decided(suspended), "Suspended suspend [] blocked []");
-    let elsewhere = |scene: &mut Scene| scene.elsewhere = Some(elsewhere_hold());
-    assert_eq!(decided(elsewhere), "Elsewhere suspend [] blocked [] retry");
+    assert_eq!(short(&decided(suspended)), "Suspended ccm=Apply cni=Apply policies=Apply");
+    assert_eq!(short(&decided(elsewhere)), "Elsewhere");
 }
 
 #[test]
 fn held_cluster_is_not_written() {
     let held = |scene: &mut Scene| {
         scene.fixture.edit_cluster = |cluster| cluster["status"] = json!({});
-        scene.elsewhere = Some(elsewhere_hold());
+        elsewhere(scene);
     };
-    assert_eq!(decided(held), "Nothing suspend [] blocked [] retry");
+    assert_eq!(short(&decided(held)), "Nothing");
     let held_and_suspended = |scene: &mut Scene| {
         held(scene);
         scene.is_suspended = true;
     };
-    assert_eq!(decided(held_and_suspended), "Nothing suspend [] blocked []");
+    assert_eq!(short(&decided(held_and_suspended)), "Nothing");
 }
 
 #[test]
 fn settings_suspend_single_addons() {
     let flux = json!({"addons": {"cni": {"suspend": true}, "ccm": {}}});
     let set = |scene: &mut Scene| scene.fixture.stack.flux = serde_json::from_value(flux).unwrap();
-    assert_eq!(decided(set), "Apply suspend [cni] blocked [] retry");
+    assert_eq!(short(&decided(set)), "Apply ccm=Apply cni=Apply suspended policies=Apply");
+}
+
+#[test]
+fn actions_follow_the_delivered_objects() {
+    let delivered = |owners: &[&str]| {
+        let mut scene = Scene::new();
+        scene.deliver(owners);
+        scene
+    };
+    let mut scene = delivered(&["addon", "namespace"]);
+    assert_eq!(short(&decide(&scene.facts())), "Apply ccm=Nothing cni=Nothing policies=Nothing");
+    scene.addon["status"]["addons"][1]["expected"]["specDigest"] = json!("sha256:0");
+    let edited = scene.addon["status"]["addons"][1]["name"].as_str().unwrap().to_owned();
+    assert_eq!(decide(&scene.facts()).actions[&edited].write, AddonWrite::Deliver(Action::Repair));
+    by_git(&mut scene);
+    let as_planned = "Commit ccm=Nothing cni=Nothing policies=Nothing";
+    assert_eq!(short(&decide(&scene.facts())), as_planned, "Flux corrects drift");
+    let scene = delivered(&["addon"]);
+    assert_eq!(short(&decide(&scene.facts())), "Apply ccm=Apply cni=Apply policies=Apply");
 }
 
 #[test]
 fn object_of_the_other_kind_blocks_its_addon() {
     let with = |kind: &'static str, addon: &'static str, changes: Value| {
-        decided(move |scene| scene.objects = vec![flux_object(kind, addon, &changes)])
+        short(&decided(move |scene| scene.objects = vec![flux_object(kind, addon, &changes)]))
     };
-    assert_eq!(with("Kustomization", "cni", json!({})), "Apply suspend [] blocked [cni] retry");
-    assert_eq!(with("HelmRelease", "policies", json!({})), "Apply suspend [] blocked [policies] retry");
-    assert_eq!(with("HelmRelease", "cni", json!({})), "Apply suspend [] blocked [] retry");
+    let (cni, policies) = (
+        "Apply ccm=Apply cni=AfterOtherKind policies=Apply",
+        "Apply ccm=Apply cni=Apply policies=AfterOtherKind",
+    );
+    let none = "Apply ccm=Apply cni=Apply policies=Apply";
+    assert_eq!(with("Kustomization", "cni", json!({})), cni);
+    assert_eq!(with("HelmRelease", "policies", json!({})), policies);
+    assert_eq!(with("HelmRelease", "cni", json!({})), none);
     // An object without the owner does not block.
     let other = json!({"metadata": {"ownerReferences": null}});
-    assert_eq!(with("Kustomization", "cni", other), "Apply suspend [] blocked [] retry");
+    assert_eq!(with("Kustomization", "cni", other.clone()), none);
+    // An object of another client has the name of the new form.
+    let both = |scene: &mut Scene| {
+        scene.objects = vec![flux_object("Kustomization", "cni", &json!({})), flux_object("HelmRelease", "cni", &other)];
+    };
+    assert_eq!(short(&decided(both)), "Apply ccm=Apply cni=Hold policies=Apply");
+    let by_flux = |scene: &mut Scene| {
+        by_git(scene);
+        scene.objects = vec![flux_object("Kustomization", "cni", &json!({}))];
+    };
+    assert_eq!(short(&decided(by_flux)), "Commit ccm=Apply cni=Apply policies=Apply", "its file is removed");
+}
+
+/// Returns the names of objects.
+fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<FluxObject>>) -> Vec<&'a str> {
+    objects.into_iter().map(|object| object.name()).collect()
+}
+
+/// Returns an object of the `ClusterAddon`, one that is being deleted, and one of another client.
+fn three_objects() -> Vec<Arc<FluxObject>> {
+    let of_others = json!({"metadata": {"ownerReferences": null, "labels": null}});
+    vec![
+        flux_object("HelmRelease", "cni", &json!({})),
+        flux_object("HelmRelease", "old", &deleted()),
+        flux_object("HelmRelease", "ccm", &of_others),
+    ]
 }
 
 #[test]
 fn recovered_cluster_requests_reconcile() {
     let mut scene = Scene::new();
+    scene.objects = three_objects();
     scene.addon = available_because(Reason::Unreachable);
-    assert_eq!(short(&decide(&scene.facts())), "Apply suspend [] blocked [] request retry");
-    let without = decide(&scene.facts_without_release());
-    assert_eq!(short(&without), "Nothing suspend [] blocked [] request");
-    let paused = decide(&scene.facts_of(Target::Paused));
-    assert_eq!(short(&paused), "Nothing suspend [] blocked []");
+    let requests = |facts: &Facts| decide(facts).requests.map(|objects| names(&objects).join(" "));
+    assert_eq!(requests(&scene.facts()).as_deref(), Some("c1.cni"));
+    assert_eq!(requests(&scene.facts_without_release()).as_deref(), Some("c1.cni"));
+    assert_eq!(requests(&scene.facts_of(Target::Paused)), None);
     scene.addon = available_because(Reason::Paused);
-    assert_eq!(short(&decide(&scene.facts_without_release())), "Nothing suspend [] blocked []");
+    assert_eq!(requests(&scene.facts_without_release()), None);
+}
+
+#[test]
+fn stalled_installation_is_retried_unless_suspended() {
+    let stalled = |changes: &Value| {
+        let condition = json!({
+            "type": "Stalled", "status": "True", "reason": "MissingRollbackTarget", "message": "",
+            "lastTransitionTime": "2026-11-23T01:58:00Z",
+        });
+        let mut object = json!({"status": {"conditions": [condition]}});
+        merge(&mut object, changes);
+        object
+    };
+    let mut scene = Scene::new();
+    let of_others = json!({"metadata": {"ownerReferences": null, "labels": null}});
+    scene.objects = vec![
+        flux_object("HelmRelease", "cni", &stalled(&json!({}))),
+        flux_object("HelmRelease", "old", &stalled(&json!({}))),
+        flux_object("HelmRelease", "ccm", &stalled(&of_others)),
+    ];
+    let due = |scene: &Scene| names(&decide(&scene.facts()).retries.due).join(" ");
+    assert_eq!(due(&scene), "c1.cni c1.old");
+    elsewhere(&mut scene);
+    assert_eq!(due(&scene), "c1.cni c1.old");
+    scene.is_suspended = true;
+    assert_eq!(due(&scene), "");
+    assert!(decide(&scene.facts_without_release()).retries.due.is_empty());
+}
+
+#[test]
+fn request_is_forwarded_until_it_is_handled() {
+    let asked = json!({"metadata": {"annotations": {labels::REQUESTED_AT: "two"}}});
+    let handled = |value: &str| {
+        let mut asked = asked.clone();
+        merge(&mut asked, &json!({"status": {"lastHandledReconcileAt": value}}));
+        asked
+    };
+    for (addon, is_suspended, expected, why) in [
+        (json!({}), false, None, "nobody asks"),
+        (asked.clone(), false, Some("two"), "it is the first one"),
+        (handled("one"), false, Some("two"), "another one is handled"),
+        (handled("two"), false, None, "it is handled"),
+        (asked.clone(), true, None, "nothing is written"),
+    ] {
+        let decision = decided(|scene| (scene.addon, scene.is_suspended) = (addon, is_suspended));
+        assert_eq!(decision.forwards.as_deref(), expected, "{why}");
+    }
 }

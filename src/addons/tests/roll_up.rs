@@ -100,7 +100,7 @@ fn unavailable_release_keeps_addons() {
     let mut scene = Scene::new();
     scene.addon = delivered_before();
     let facts = scene.facts_without_release();
-    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let receipts = Receipts::without_writes(&facts, &decide(&facts));
     let outcome = roll_up(&facts, &receipts, &Pruning::default());
     assert_eq!(outcome.status.addons.len(), 1);
     let release = outcome.status.release.as_ref().unwrap();
@@ -115,14 +115,14 @@ fn held_cluster_keeps_addons_of_previous_release() {
     let mut scene = Scene::new();
     scene.fixture.edit_cluster = |cluster| cluster["status"] = json!({});
     let facts = scene.facts();
-    let unchanged = || Receipts::without_writes(&facts, &Delivery::Nothing);
+    let unchanged = || Receipts::without_writes(&facts, &decide(&facts));
     let names =
         |outcome: &Outcome| outcome.status.addons.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     let first = roll_up(&facts, &unchanged(), &Pruning::default());
     assert_eq!(names(&first), ["cni", "ccm", "policies"], "nothing was delivered before");
     scene.addon = delivered_before();
     let facts = scene.facts();
-    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let receipts = Receipts::without_writes(&facts, &decide(&facts));
     let outcome = roll_up(&facts, &receipts, &Pruning::default());
     assert_eq!(names(&outcome), ["cni"]);
     assert_eq!(outcome.status.release.unwrap().applied.as_deref(), Some("docker-demo-1-34-v0"));
@@ -134,7 +134,7 @@ fn paused_cluster_reports_only_the_pause() {
     scene.addon = delivered_before();
     scene.cluster = cluster(&json!({"spec": {"paused": true}}));
     let facts = scene.facts_of(Target::Paused);
-    let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+    let receipts = Receipts::without_writes(&facts, &decide(&facts));
     let outcome = roll_up(&facts, &receipts, &Pruning::default());
     let available = outcome.status.conditions.iter().find(|it| it.type_ == "ClusterAvailable").unwrap();
     assert_eq!(available.reason, "Paused");
@@ -152,7 +152,7 @@ fn counted_removal_of_a_file_stays_in_the_status() {
     scene.addon = json!({"status": {"addons": [removed]}});
     scene.cluster = cluster(&json!({"spec": {"paused": true}}));
     for facts in [scene.facts_of(Target::Paused), scene.facts_without_release()] {
-        let receipts = Receipts::without_writes(&facts, &Delivery::Nothing);
+        let receipts = Receipts::without_writes(&facts, &decide(&facts));
         let status = roll_up(&facts, &receipts, &Pruning::default()).status;
         let kept = (status.addons[0].reason.as_deref(), status.addons[0].message.as_deref());
         assert_eq!(kept, (Some("FileRemoved"), Some("why")), "the budget counts it once");
@@ -190,7 +190,7 @@ fn differing_suspended_objects_are_reported() {
     scene.is_suspended = true;
     let facts = scene.facts();
     let Target::Available(available) = &facts.target else { unreachable!() };
-    let receipts = Receipts::without_writes(&facts, &Delivery::Suspended);
+    let receipts = Receipts::without_writes(&facts, &decide(&facts));
     let planned: BTreeSet<String> = available.planned().map(|planned| addon_of(planned).to_owned()).collect();
     assert_eq!(receipts.suspended, planned, "none of them is there");
 }
@@ -205,7 +205,8 @@ fn suspended_object_without_an_owner_differs() {
         let mut scene = Scene::new();
         scene.is_suspended = true;
         scene.deliver(owners);
-        let receipts = Receipts::without_writes(&scene.facts(), &Delivery::Suspended);
+        let facts = scene.facts();
+        let receipts = Receipts::without_writes(&facts, &decide(&facts));
         assert_eq!(receipts.suspended.len(), expected, "{why}");
     }
 }

@@ -10,11 +10,10 @@ use super::super::context::Context;
 use super::super::deliver::{Desired, REQUEUE_EXISTING_AFTER, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
-use super::super::objects::index;
 use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
 use super::recovery;
 use crate::addons::{
-    Available, Decision, Delivery, Facts, Receipts, Target, addon_of, committed_by, committing,
+    AddonWrite, Available, Decision, Delivery, Facts, Receipts, Target, addon_of, committed_by, committing,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
@@ -52,13 +51,12 @@ pub(super) async fn act(
         (Target::Available(available), Delivery::Commit) => {
             commit(context, key, addon, available, decision).await
         }
-        (_, delivery) => (Receipts::without_writes(facts, delivery), None),
+        _ => (Receipts::without_writes(facts, decision), None),
     };
-    if decision.request_reconcile {
-        recovery::request_reconcile(context, addon, facts.snapshot.now).await?;
+    if let Some(objects) = &decision.requests {
+        recovery::request_reconcile(context, addon, objects, facts.snapshot.now).await?;
     }
-    let owned = index::owned_by("ClusterAddon", &Key::of(&**addon));
-    let retry = if decision.retry { retry::retry(context, &owned).await? } else { Next::Await };
+    let retry = retry::ask(context, &decision.retries, facts.snapshot.now).await?;
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     Ok(Acted { receipts, failure, retry })
@@ -100,17 +98,19 @@ async fn apply(
         }
     }
     let owners = [ownership::owner(addon)];
-    let addons = available.planned().filter_map(with_kind).map(|(kind, planned)| {
+    let addons = available.planned().filter_map(with_kind).filter_map(|(kind, planned)| {
         let name = addon_of(planned);
+        let action = *decision.actions.get(name)?;
         let expected = receipts.expected.get(name);
         let desired = Desired { planned, expected, owners: &owners, shared: false };
-        let (suspend, is_blocked) = (decision.suspend.contains(name), decision.blocked.contains(name));
-        async move {
-            if is_blocked {
-                return (name, wait_for_other_kind(context, kind, planned).await);
-            }
-            (name, apply_addon(context, addon, kind, desired, suspend).await)
-        }
+        let fields = Fields { suspend: action.suspend, request: decision.forwards.as_deref() };
+        Some(async move {
+            let written = match action.write {
+                AddonWrite::AfterOtherKind => wait_for_other_kind(context, kind, planned).await,
+                AddonWrite::Deliver(_) => apply_addon(context, addon, kind, desired, fields).await,
+            };
+            (name, written)
+        })
     });
     let mut failures = BTreeMap::new();
     for (name, result) in join_all(addons).await {
@@ -165,12 +165,21 @@ async fn apply_source(
     Ok(deliver::deliver(context, kind, desired).await?.hold)
 }
 
+/// The writes to fields outside a plan.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    /// Whether the settings suspend the object.
+    suspend: bool,
+    /// The request to reconcile to forward.
+    request: Option<&'a str>,
+}
+
 async fn apply_addon(
     context: &Context,
     addon: &ClusterAddon,
     kind: FluxKind,
     desired: Desired<'_>,
-    suspend: bool,
+    fields: Fields<'_>,
 ) -> Result<Written, RequestError> {
     let delivery = deliver::deliver(context, kind, desired).await?;
     if let Some(manager) = &delivery.repaired {
@@ -178,25 +187,26 @@ async fn apply_addon(
     }
     let deliver::Delivery { object, expected, hold, .. } = delivery;
     let Some(object) = object else { return Ok(Written { expected, object: None, hold }) };
-    let object = Some(forward_and_suspend(context, addon, object, suspend).await?);
+    let object = Some(write_fields(context, addon, object, fields).await?);
     Ok(Written { expected, object, hold })
 }
 
 /// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
-async fn forward_and_suspend(
+async fn write_fields(
     context: &Context,
     addon: &ClusterAddon,
     object: Arc<FluxObject>,
-    suspend: bool,
+    fields: Fields<'_>,
 ) -> Result<Arc<FluxObject>, RequestError> {
     if object.metadata.terminating {
         return Ok(object);
     }
     let (kind, key) = (object.kind(), Key::of(&*object));
     let cache = context.caches.flux.of(kind);
-    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(context, (kind, &key), addon, handled).await?;
-    if let Some(suspend) = suspension(&object, Purpose::Deliver { suspend }) {
+    if let Some(wanted) = fields.request {
+        request::forward_value(context, (kind, &key), addon, wanted).await?;
+    }
+    if let Some(suspend) = suspension(&object, Purpose::Deliver { suspend: fields.suspend }) {
         return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
     }
     Ok(cache.get(&key).unwrap_or(object))
@@ -225,7 +235,9 @@ async fn commit(
     let mut failures = BTreeMap::new();
     for planned in available.planned() {
         let name = addon_of(planned);
-        match find_applied(context, addon, planned, decision.suspend.contains(name)).await {
+        let suspend = decision.actions.get(name).is_some_and(|action| action.suspend);
+        let fields = Fields { suspend, request: decision.forwards.as_deref() };
+        match find_applied(context, addon, planned, fields).await {
             Ok(Written { expected, object, .. }) => {
                 receipts.objects.extend(object);
                 match expected {
@@ -244,12 +256,12 @@ async fn find_applied(
     context: &Context,
     addon: &ClusterAddon,
     planned: &PlannedObject,
-    suspend: bool,
+    fields: Fields<'_>,
 ) -> Result<Written, RequestError> {
     let found = planned.kind().and_then(|kind| context.caches.flux.get(kind, &planned.id.key()));
     let found = found.filter(|found| existing::is_ours((&**found).into(), planned));
     let Some(found) = found else { return Ok(Written::default()) };
-    let object = Some(forward_and_suspend(context, addon, found, suspend).await?);
+    let object = Some(write_fields(context, addon, found, fields).await?);
     Ok(Written { expected: applied(context, planned), object, hold: None })
 }
 

@@ -1,5 +1,7 @@
 //! A row per line of the table, written by hand after helm-controller's sources, and rows for the order of the lines.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::api::conditions::Reason;
 use crate::error::Class::{Terminal, Transient};
@@ -327,6 +329,32 @@ fn abandoned_installation_is_retried() {
     }
     release["status"]["conditions"][0]["reason"] = json!("RetriesExceeded");
     assert_eq!(due(&release), None, "another reason: that is Flux's own decision");
+}
+
+#[test]
+fn retries_are_due_a_minute_after_flux_gave_up() {
+    let given_up = |name: &str, since: &str| {
+        let stalled = json!({
+            "type": "Stalled", "status": "True", "reason": "MissingRollbackTarget", "message": "no target",
+            "lastTransitionTime": since,
+        });
+        let release = json!({"metadata": {"name": name}, "status": {"conditions": [stalled]}});
+        Arc::new(read(FluxKind::HelmRelease, &release))
+    };
+    let working = Arc::new(read(FluxKind::HelmRelease, &json!({"metadata": {"name": "working"}})));
+    let first = given_up("first", "2026-11-20T10:00:00Z");
+    let objects =
+        [working, first.clone(), given_up("third", "2026-11-20T10:02:00Z"), given_up("second", "2026-11-20T10:01:30Z")];
+    for (now, due, next) in [
+        ("2026-11-20T10:00:59Z", 0, Some("2026-11-20T10:01:00Z")),
+        ("2026-11-20T10:01:00Z", 1, Some("2026-11-20T10:02:30Z")),
+        ("2026-11-20T10:02:30Z", 2, Some("2026-11-20T10:03:00Z")),
+        ("2026-11-20T10:03:00Z", 3, None),
+    ] {
+        let retries = due_retries(&objects, time(now));
+        assert_eq!((retries.due.len(), retries.next), (due, next.map(time)), "{now}");
+        assert!(due == 0 || retries.due.contains(&first), "{now}");
+    }
 }
 
 /// During repeated attempts Flux shows three states; after several attempts they are one, so that the reason changes once.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::addons::{
-    Available, Budget, Decision, Delivery, Facts, PruneDecision, PruneFacts, Pruning, Receipts, Snapshot,
+    AddonWrite, Available, Budget, Decision, Delivery, Facts, PruneDecision, PruneFacts, Pruning, Receipts, Snapshot,
     Target, candidates, cluster_action, committing, decide, decide_prune, is_prune_confirmed, is_prune_turn,
     kinds, roll_up,
 };
@@ -87,8 +87,8 @@ impl Operator<'_> {
                     let last_write = Baseline::LastWrite { spec_digest: None, owner: None, namespace: None };
                     let found = facts.snapshot.get(&planned.id.kind, &planned.id.name);
                     let found = found.map(|found| (&**found).into());
-                    if decision.blocked.contains(&name) || action(planned, found, last_write) == Action::Wait
-                    {
+                    let is_blocked = decision.actions[&name].write == AddonWrite::AfterOtherKind;
+                    if is_blocked || action(planned, found, last_write) == Action::Wait {
                         receipts.expected.remove(&name);
                         receipts.waiting.insert(name);
                     } else {
@@ -112,7 +112,7 @@ impl Operator<'_> {
                 }
                 receipts
             }
-            delivery => Receipts::without_writes(facts, delivery),
+            _ => Receipts::without_writes(facts, decision),
         }
     }
 
