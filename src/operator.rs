@@ -11,7 +11,7 @@
 //! | `context`, `caches`, `budget` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
-//! | `annotations`, `deliver`, `events`, `finalizer`, `ownership`, `request` | operations on objects that reconcilers share
+//! | `annotations`, `deliver`, `events`, `finalizer`, `request`, `write` | operations on objects that reconcilers share
 //! |
 // One of the modules that may read the clock and the environment.
 #![allow(clippy::disallowed_methods)]
@@ -31,7 +31,6 @@ pub mod git_delivery;
 mod leases;
 pub mod metrics;
 pub mod objects;
-pub mod ownership;
 pub mod process;
 pub mod publisher;
 pub mod reconcile;
@@ -44,6 +43,7 @@ pub mod secrets;
 pub mod settings;
 pub mod stack;
 mod status;
+pub mod write;
 
 use process::ProcessError;
 use settings::Settings;

@@ -9,7 +9,7 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::ownership;
+use super::write;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
@@ -92,7 +92,7 @@ pub async fn existing_object(
     kind: FluxKind,
     planned: &PlannedObject,
 ) -> Result<Option<Arc<FluxObject>>, RequestError> {
-    let live = ownership::present(context, kind, &planned.id.key()).await?;
+    let live = write::present(context, kind, &planned.id.key()).await?;
     let cache = context.caches.flux.of(kind);
     let shared = |live: FluxObject| {
         let is_ours = existing::is_ours((&live).into(), planned);

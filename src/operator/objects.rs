@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use k8s_openapi::api::core::v1::{Namespace, ObjectReference as Reference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use kube::api::PartialObjectMeta;
 use kube::core::{ApiResource, DynamicResourceScope};
@@ -249,6 +249,18 @@ impl Cached for FluxObject {
         let manifests = (self.kind() == FluxKind::Kustomization).then(|| manifests(&self.object)).flatten();
         owners(self).into_iter().chain(by_label).chain(handed_over).chain(manifests).collect()
     }
+}
+
+/// Returns an owner reference to an object of the operator, as one of several owners.
+pub fn owner_reference(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
+    // An object from the API server has a name and a UID.
+    object.owner_ref(&()).unwrap_or_default()
+}
+
+/// Returns an owner reference to an object of the operator as the controller, which alone decides on the owned object's
+/// content.
+pub fn controller_reference(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
+    OwnerReference { controller: Some(true), ..owner_reference(object) }
 }
 
 /// Converts a reference to the provider's object.

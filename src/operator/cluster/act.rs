@@ -10,7 +10,8 @@ use super::super::context::Context;
 use super::super::deliver::{Desired, REQUEUE_EXISTING_AFTER, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
-use super::super::{annotations, deliver, events, git_delivery, ownership, request, retry};
+use super::super::objects::owner_reference;
+use super::super::{annotations, deliver, events, git_delivery, request, retry};
 use super::recovery;
 use crate::addons::{
     AddonWrite, Available, Decision, Delivery, Facts, Receipts, Target, addon_of, committed_by, committing,
@@ -97,7 +98,7 @@ async fn apply(
             }
         }
     }
-    let owners = [ownership::owner(addon)];
+    let owners = [owner_reference(addon)];
     let addons = available.planned().filter_map(with_kind).filter_map(|(kind, planned)| {
         let name = addon_of(planned);
         let action = *decision.actions.get(name)?;

@@ -11,10 +11,10 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::metrics::Queue;
-use super::super::objects::{ClusterObject, index};
+use super::super::objects::{ClusterObject, index, owner_reference};
 use super::super::reconcile::ReconcileError;
 use super::super::release::live_owners;
-use super::super::{finalizer, ownership};
+use super::super::{finalizer, write};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
@@ -91,9 +91,9 @@ pub(super) async fn adopt(
     addon: &ClusterAddon,
     left: &[Arc<FluxObject>],
 ) -> Result<(), RequestError> {
-    let owner = ownership::owner(addon);
+    let owner = owner_reference(addon);
     for object in left {
-        ownership::patch(context, &**object, adoption(object, &owner)).await?;
+        write::patch(context, &**object, adoption(object, &owner)).await?;
         let (kind, object) = (object.kind(), Key::of(&**object));
         info!(kind = kind.as_str(), %object, "taken over from an earlier ClusterAddon");
     }
@@ -126,7 +126,7 @@ async fn let_go(
     }
     let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
     for (kind, name) in &decision.to_confirm {
-        let live = ownership::present(context, *kind, &Key::new(namespace, name)).await?;
+        let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
             // The cache missed an earlier write.
             flux_objects::refresh(context, live);
@@ -135,7 +135,7 @@ async fn let_go(
     }
     finalizer::remove(context, addon).await?;
     if decision.deletes_addon {
-        ownership::delete(context, addon).await?;
+        write::delete(context, addon).await?;
     }
     Ok(true)
 }
@@ -154,7 +154,7 @@ async fn disown(
     };
     if writes.remove_owner {
         let annotation = writes.handed_over.map(|cluster| (labels::HANDED_OVER, cluster));
-        ownership::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice())
+        write::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice())
             .await?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use super::super::context::{Context, Resolution};
 use super::super::enqueue::on_addon_status;
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
-use super::super::ownership;
+use super::super::write;
 use super::super::release::users;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
@@ -155,12 +155,12 @@ pub(super) async fn prune(
 /// Deletes an object if it did not change since the decision.
 async fn delete(context: &Context, addon: &ClusterAddon, candidate: &Candidate) -> Result<(), RequestError> {
     let (kind, key) = (candidate.object.kind(), Key::of(&*candidate.object));
-    let Some(live) = ownership::present(context, kind, &key).await? else { return Ok(()) };
+    let Some(live) = write::present(context, kind, &key).await? else { return Ok(()) };
     if !is_still_due(candidate, &live, addon) {
         flux_objects::refresh(context, live);
         return Ok(());
     }
-    ownership::delete(context, &live).await?;
+    write::delete(context, &live).await?;
     let why = candidate.hold.as_ref().map(|hold| hold.message.as_str()).unwrap_or_default();
     let note = format!("deleted {kind} {} of addon {}: {why}", key.name, candidate.addon);
     info!("{note}");

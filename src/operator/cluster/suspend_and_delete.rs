@@ -23,7 +23,7 @@ use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, index};
 use super::super::reconcile::ReconcileError;
-use super::super::{events, finalizer, ownership, status};
+use super::super::{events, finalizer, write, status};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
@@ -107,7 +107,7 @@ async fn prune(
     }
     finalizer::remove(context, &**addon).await?;
     if suppression.deletes_addon {
-        ownership::delete(context, &**addon).await?;
+        write::delete(context, &**addon).await?;
     }
     context.git.pending_commits.forget_cluster(key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
@@ -252,7 +252,7 @@ async fn delete_all(context: &Context, objects: &[Suppressed]) -> Result<usize, 
     for Suppressed { object, deletes, is_counted } in objects {
         let Some(object) = flux_objects::suspend(context, object).await? else { continue };
         if *deletes {
-            ownership::delete(context, &*object).await?;
+            write::delete(context, &*object).await?;
             count += usize::from(*is_counted);
         }
     }

@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 
 use super::super::context::Context;
 use super::super::objects::index;
-use super::super::ownership;
+use super::super::write;
 use crate::api::ClusterStackRelease;
 use crate::foreign::flux::FluxKind;
 use crate::inputs::line::Line;
@@ -61,10 +61,10 @@ pub(super) async fn shared_object_now(
     if context.caches.flux.get(kind, &key).is_none_or(|class| class.metadata.terminating) {
         return Ok(None);
     }
-    let Some(ours) = ownership::present(context, kind, &key).await? else { return Ok(None) };
+    let Some(ours) = write::present(context, kind, &key).await? else { return Ok(None) };
     let Some(ours) = ours.status.inventory().filter(|ours| !ours.is_empty()) else { return Ok(None) };
     for other in others(context, release) {
-        let Some(theirs) = ownership::present(context, kind, &Key::of(&*other)).await? else { continue };
+        let Some(theirs) = write::present(context, kind, &Key::of(&*other)).await? else { continue };
         let theirs = theirs.status.inventory();
         let shared = theirs.and_then(|theirs| subscription::shared_object(ours, theirs, &other.name_any()));
         if shared.is_some() {

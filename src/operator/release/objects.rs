@@ -13,8 +13,9 @@ use super::super::context::Context;
 use super::super::deliver::{
     Delivery as Delivered, Desired, applied, deliver, deliver_over, existing_object,
 };
+use super::super::events;
+use super::super::objects::owner_reference;
 use super::super::reconcile::ReconcileError;
-use super::super::{events, ownership};
 use super::content::Known;
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
@@ -194,7 +195,7 @@ impl Delivery<'_> {
         if !planned.can_be_owned_in(&namespace) {
             return Vec::new();
         }
-        let us = ownership::owner(self.object);
+        let us = owner_reference(self.object);
         let others = found.into_iter().flat_map(|found| found.object.owner_references.iter().flatten());
         let others = others.filter(|other| {
             let release = self.context.caches.releases.get(&Key::new(&namespace, &other.name));

@@ -14,7 +14,7 @@ use super::super::context::Context;
 use super::super::enqueue::on_release_status;
 use super::super::git_delivery::pending_commits::Subject;
 use super::super::git_delivery::remove_from_git_for;
-use super::super::{annotations, events, finalizer, ownership};
+use super::super::{annotations, events, finalizer, write};
 use super::{inventory, is_stack_there, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
 use crate::foreign::flux::FluxKind;
@@ -144,7 +144,7 @@ async fn made_object(
     kind: FluxKind,
     key: &Key,
 ) -> Result<Option<FluxObject>, RequestError> {
-    let found = ownership::present(context, kind, key).await?;
+    let found = write::present(context, kind, key).await?;
     Ok(found.filter(|found| is_made(found.into())))
 }
 
@@ -174,7 +174,7 @@ async fn uninstall_all(context: &Context, kind: FluxKind, made: &Inventory) -> R
         if let Some(suspend) = suspension(&found, Purpose::Uninstall) {
             found = annotations::suspend(context, &found, suspend).await?;
         }
-        all_gone &= ownership::delete(context, &found).await?;
+        all_gone &= write::delete(context, &found).await?;
     }
     Ok(all_gone)
 }
@@ -192,9 +192,9 @@ async fn delete_unshared(
         let Some(found) = made_object(context, kind, key).await? else { continue };
         let others = context.caches.releases.all();
         if is_shared(release, others.iter().map(|other| &**other), &found) {
-            ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
+            write::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
         } else {
-            all_gone &= ownership::delete_unchanged(context, &found).await?;
+            all_gone &= write::delete_unchanged(context, &found).await?;
         }
     }
     Ok(all_gone)
@@ -230,7 +230,7 @@ async fn orphan(
         if let Some(suspend) = suspension(&found, Purpose::Retain) {
             found = annotations::suspend(context, &found, suspend).await?;
         }
-        ownership::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
+        write::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
     }
     let note = "orphaned: the objects that were made from it stay, suspended";
     events::normal(context, release, Reason::Suspended, note).await;

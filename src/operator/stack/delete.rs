@@ -14,7 +14,7 @@ use super::super::context::Context;
 use super::super::enqueue::on_release_event;
 use super::super::reconcile::ReconcileError;
 use super::super::release::{live_owners, users};
-use super::super::{cluster, finalizer, ownership, status};
+use super::super::{cluster, finalizer, write, status};
 use super::{releases, source};
 use crate::api::{ClusterStack, ClusterStackRelease, labels};
 use crate::foreign::flux::FluxKind;
@@ -208,9 +208,9 @@ async fn prune(
     };
     for repository in &owned.sources {
         if orphan {
-            ownership::drop_owner(context, &**repository, stack.uid().as_deref(), &[]).await?;
+            write::drop_owner(context, &**repository, stack.uid().as_deref(), &[]).await?;
         } else {
-            ownership::delete(context, &**repository).await?;
+            write::delete(context, &**repository).await?;
         }
     }
     finalizer::remove(context, &**stack).await?;
@@ -230,7 +230,7 @@ async fn leave_release(
     stack: &ClusterStack,
     release: &Arc<ClusterStackRelease>,
 ) -> Result<(), RequestError> {
-    ownership::drop_owner(context, &**release, stack.uid().as_deref(), &[]).await?;
+    write::drop_owner(context, &**release, stack.uid().as_deref(), &[]).await?;
     info!(release = %Key::of(&**release), "left the release to its other owner");
     on_release_event(context, &Change { before: Some(release.clone()), now: None });
     Ok(())
@@ -245,7 +245,7 @@ async fn delete_release(
     if orphan && !is_orphaned(&**release) {
         annotate(context, &**release, &[(labels::ON_DELETE, labels::ORPHAN)]).await?;
     }
-    ownership::delete(context, &**release).await?;
+    write::delete(context, &**release).await?;
     context.triggers.releases.now(Key::of(&**release));
     Ok(())
 }

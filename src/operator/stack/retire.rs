@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::super::context::Context;
 use super::super::release::users;
-use super::super::{events, ownership};
+use super::super::{events, write};
 use super::Facts;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::names::ReleaseName;
@@ -76,7 +76,7 @@ async fn delete(
         return Ok(());
     }
     let key = Key::of(release);
-    ownership::delete(context, release).await?;
+    write::delete(context, release).await?;
     info!(release = %key, "deleted the unused release");
     events::normal(context, stack, Reason::Retiring, &format!("{} was deleted", key.name)).await;
     context.triggers.releases.now(key);

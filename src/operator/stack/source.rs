@@ -9,10 +9,10 @@ use super::super::context::Context;
 use super::super::deliver::{Delivery, Desired, deliver};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
-use super::super::objects::index;
+use super::super::objects::{controller_reference, index};
 use super::super::reconcile::ReconcileError;
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::{git_delivery, ownership, request};
+use super::super::{git_delivery, write, request};
 use super::Facts;
 use crate::api::ClusterStack;
 use crate::foreign::flux::FluxKind;
@@ -202,7 +202,7 @@ async fn apply(context: &Context, stack: &ClusterStack, source: &Source) -> Resu
     let Some(planned) = source.plan.objects().next() else {
         return Ok(Delivery { expected: source.expected.clone(), ..Delivery::default() });
     };
-    let owners = [ownership::controller(stack)];
+    let owners = [controller_reference(stack)];
     let desired = Desired { planned, expected: source.expected.as_ref(), owners: &owners, shared: false };
     Ok(deliver(context, FluxKind::GitRepository, desired).await?)
 }
@@ -239,7 +239,7 @@ async fn delete_left_over(
 ) -> Result<(), RequestError> {
     let live: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
     if is_source_confirmed(stack, live.as_ref()) {
-        ownership::delete(context, repository).await?;
+        write::delete(context, repository).await?;
         info!(repository = %Key::of(repository), "deleted: the ClusterStack has another source");
     }
     Ok(())

@@ -1,7 +1,6 @@
-//! Owner references, and the deletion of owned objects.
+//! Writes to objects that other objects own: removes owners, and deletes objects.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{Resource, ResourceExt as _};
+use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::annotations;
@@ -12,18 +11,6 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
 use crate::runtime::cache::Key;
-
-/// Returns an owner reference to an object of the operator, as one of several owners.
-pub fn owner(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
-    // An object from the API server has a name and a UID.
-    object.owner_ref(&()).unwrap_or_default()
-}
-
-/// Returns an owner reference to an object of the operator as the controller, which alone decides on the owned object's
-/// content.
-pub fn controller(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
-    OwnerReference { controller: Some(true), ..owner(object) }
-}
 
 /// Fetches the Flux object as it is now, and removes it from the cache if it does not exist.
 pub async fn present(
