@@ -26,7 +26,7 @@ use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
 use crate::names::{AddonName, ReleaseName};
-use crate::plan::delivery::{Action, NamespaceState, namespace_action};
+use crate::plan::delivery::{Action, NamespaceState, Purpose, namespace_action, suspension};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{self, Expected, ObjectFacts, Verdict, kept_object, object_since};
 use crate::runtime::api_server::RequestError;
@@ -127,8 +127,9 @@ impl Delivery<'_> {
         }
         let mut object = delivery.object;
         // An earlier ClusterStack orphaned the object. A suspension by a user stays.
-        if let Some(suspended) = object.as_ref().filter(|object| object.metadata.suspended_by_settings) {
-            let resumed = suspend(self.context, suspended, false).await?;
+        let purpose = Purpose::Deliver { suspend: false };
+        if let Some((found, value)) = object.as_ref().and_then(|found| Some((found, suspension(found, purpose)?))) {
+            let resumed = suspend(self.context, found, value).await?;
             object = Some(self.context.caches.flux.of(kind).written(resumed));
         }
         let expected = delivery.expected;
