@@ -162,9 +162,7 @@ pub fn decide_prepare(
         ClassState::Unknown => Preparation::Wait,
         ClassState::Missing { is_certain: false } if addon.is_none() => Preparation::Nothing,
         ClassState::Missing { .. } => establish(addon.is_none(), &[]),
-        ClassState::Present => {
-            establish(!addon.is_some_and(|addon| is_as_desired(addon, cluster)), left)
-        }
+        ClassState::Present => establish(!addon.is_some_and(|addon| is_as_desired(addon, cluster)), left),
     }
 }
 

@@ -71,7 +71,10 @@ pub(super) fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'
 }
 
 /// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
-pub(super) fn possibly_owned(addon: &ClusterAddon, owned: &[Arc<FluxObject>]) -> BTreeSet<(FluxKind, String)> {
+pub(super) fn possibly_owned(
+    addon: &ClusterAddon,
+    owned: &[Arc<FluxObject>],
+) -> BTreeSet<(FluxKind, String)> {
     let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
     let named = named.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.clone())));
     let named = named.filter(|(kind, _)| !kind.is_source());

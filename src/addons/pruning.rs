@@ -288,9 +288,8 @@ pub struct Pruning {
 impl Pruning {
     /// Returns the objects to delete.
     pub fn due(&self) -> impl Iterator<Item = &Candidate> {
-        let is_due = |it: &&Candidate| {
-            matches!(it.decision, PruneDecision::Delete | PruneDecision::DeleteCounted)
-        };
+        let is_due =
+            |it: &&Candidate| matches!(it.decision, PruneDecision::Delete | PruneDecision::DeleteCounted);
         self.candidates.iter().filter(is_due)
     }
 }

@@ -94,7 +94,8 @@ impl Receipts {
         let unchanged = Self::unchanged(&facts.snapshot.addon);
         match (&facts.target, &decision.delivery) {
             (Target::Available(_), Delivery::Suspended) => {
-                let is_as_planned = |action: &AddonAction| action.write == AddonWrite::Deliver(Action::Nothing);
+                let is_as_planned =
+                    |action: &AddonAction| action.write == AddonWrite::Deliver(Action::Nothing);
                 let differing = decision.actions.iter().filter(|(_, action)| !is_as_planned(action));
                 Self { suspended: differing.map(|(name, _)| name.clone()).collect(), ..unchanged }
             }

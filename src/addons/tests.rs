@@ -187,7 +187,8 @@ impl Scene {
             merge(&mut object, &json!({"metadata": {"uid": planned.id.name, "ownerReferences": owners}}));
             let object: FluxObject = serde_json::from_value(object).unwrap();
             let expected = json!({"specDigest": object.spec_digest.to_string()});
-            addons.push(json!({"name": addon_of(planned), "object": object.reference(), "expected": expected}));
+            addons
+                .push(json!({"name": addon_of(planned), "object": object.reference(), "expected": expected}));
             self.objects.push(Arc::new(object));
         }
         self.addon = json!({"status": {"addons": addons}});

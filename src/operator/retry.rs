@@ -16,7 +16,8 @@ use crate::runtime::queue::{self, Next};
 /// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index key
 /// of the `HelmRelease`s.
 pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
-    let (now, releases) = (context.clock.now(), context.caches.flux.of(FluxKind::HelmRelease).by_index(owned));
+    let (now, releases) =
+        (context.clock.now(), context.caches.flux.of(FluxKind::HelmRelease).by_index(owned));
     ask(context, &due_retries(&releases, now), now).await
 }
 

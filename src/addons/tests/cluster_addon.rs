@@ -44,11 +44,10 @@ fn cluster_addon_is_made_for_the_cluster_of_its_uid() {
 #[test]
 fn preparation_follows_the_release_of_the_class() {
     let left = [flux_object("HelmRelease", "old", &json!({}))];
-    let establish = |writes_addon, adopts: &[_]| Preparation::Establish { writes_addon, adopts: adopts.to_vec() };
-    let (paused, missing) = (
-        |is_reported| ClassState::Paused { is_reported },
-        |is_certain| ClassState::Missing { is_certain },
-    );
+    let establish =
+        |writes_addon, adopts: &[_]| Preparation::Establish { writes_addon, adopts: adopts.to_vec() };
+    let (paused, missing) =
+        (|is_reported| ClassState::Paused { is_reported }, |is_certain| ClassState::Missing { is_certain });
     let pause = |is_reported| Preparation::Pause { is_reported };
     let as_desired = || Some(json!({"spec": {"clusterRef": {"namespace": "work"}}}));
     let without_finalizer = || Some(json!({"metadata": {"finalizers": null}}));
@@ -56,7 +55,12 @@ fn preparation_follows_the_release_of_the_class() {
     for (class, addon, expected, why) in [
         (ClassState::Present, None, establish(true, &left), "there is none"),
         (ClassState::Present, as_desired(), establish(false, &left), "it is as desired"),
-        (ClassState::Present, without_finalizer(), establish(true, &left), "garbage collection would not wait"),
+        (
+            ClassState::Present,
+            without_finalizer(),
+            establish(true, &left),
+            "garbage collection would not wait",
+        ),
         (missing(true), None, establish(true, &[]), "it reports that there is no release"),
         (missing(false), None, Preparation::Nothing, "the release may follow"),
         (missing(true), as_desired(), establish(false, &[]), "its addons stay as they are"),

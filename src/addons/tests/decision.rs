@@ -29,8 +29,7 @@ fn decided(change: impl FnOnce(&mut Scene)) -> Decision {
 }
 
 fn by_git(scene: &mut Scene) {
-    let git =
-        json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}});
+    let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}});
     scene.fixture.stack.delivery = serde_json::from_value(git).unwrap();
 }
 
@@ -105,7 +104,8 @@ fn object_of_the_other_kind_blocks_its_addon() {
     assert_eq!(with("Kustomization", "cni", other.clone()), none);
     // An object of another client has the name of the new form.
     let both = |scene: &mut Scene| {
-        scene.objects = vec![flux_object("Kustomization", "cni", &json!({})), flux_object("HelmRelease", "cni", &other)];
+        scene.objects =
+            vec![flux_object("Kustomization", "cni", &json!({})), flux_object("HelmRelease", "cni", &other)];
     };
     assert_eq!(short(&decided(both)), "Apply ccm=Apply cni=Hold policies=Apply");
     let by_flux = |scene: &mut Scene| {

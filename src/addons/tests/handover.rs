@@ -43,14 +43,17 @@ fn let_go_ends_a_cluster_addon_after_its_objects() {
     let addon = cluster_addon(&json!({"status": {"addons": [
         {"name": "csi", "object": {"kind": "Kustomization", "name": "c1.csi"}},
     ]}}));
-    let owned = [flux_object("HelmRelease", "cni", &json!({})), flux_object("HelmRelease", "old", &deleted())];
+    let owned =
+        [flux_object("HelmRelease", "cni", &json!({})), flux_object("HelmRelease", "old", &deleted())];
     for (heir, expected, deletes_addon) in [
         (Heir::Next("c1"), "hand over to c1, suspend", false),
         (Heir::Orphaned, "suspend and remove owner, suspend and remove owner", true),
     ] {
         let let_go = decide_let_go(&addon, &owned, heir);
         let writes = let_go.objects.iter().map(|(_, disown)| match disown {
-            Disown { suspend: false, remove_owner: true, handed_over: Some(to) } => format!("hand over to {to}"),
+            Disown { suspend: false, remove_owner: true, handed_over: Some(to) } => {
+                format!("hand over to {to}")
+            }
             Disown { suspend: true, remove_owner: true, handed_over: None } => {
                 "suspend and remove owner".to_owned()
             }

@@ -355,7 +355,15 @@ fn removal_of_a_file_is_counted_once() {
         (true, waits, false, true, &present, "Delete Some(FileRemoved)", "the first time"),
         (true, COUNTED, true, true, &present, "Deleting Some(FileRemoved)", "Flux has to delete it"),
         (true, COUNTED, true, false, &present, "Deleting Some(FileRemoved)", "another addon waits now"),
-        (true, COUNTED, false, true, &present, "DeleteCounted Some(FileRemoved)", "the operator started again"),
+        (
+            true,
+            COUNTED,
+            false,
+            true,
+            &present,
+            "DeleteCounted Some(FileRemoved)",
+            "the operator started again",
+        ),
         (true, COUNTED, false, false, &present, "Deleting Some(FileRemoved)", "its turn comes again"),
         (true, COUNTED, false, true, &suspended(), "Blocked None", "a user suspended it"),
         (true, COUNTED, false, true, &deleted(), "Deleting Some(FileRemoved)", "Flux deletes it"),
@@ -367,7 +375,8 @@ fn removal_of_a_file_is_counted_once() {
         let without_file = is_requested.then(|| (FluxKind::HelmRelease, "c1.old".to_owned()));
         let without_file = without_file.into_iter().collect();
         let release = BTreeMap::new();
-        let facts = PruneFacts { addon: &addon, release, objects: &objects, by_git, without_file: &without_file };
+        let facts =
+            PruneFacts { addon: &addon, release, objects: &objects, by_git, without_file: &without_file };
         let found = candidates(&facts, |_| is_turn);
         let [found] = &found[..] else { panic!("{why}: {found:?}") };
         let reason = found.hold.as_ref().map(|hold| hold.reason);

@@ -17,9 +17,7 @@ use super::super::release::live_owners;
 use super::super::{finalizer, write};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
-use crate::addons::{
-    Disown, Heir, LetGo, adoption, decide_let_go, is_handover_confirmed, is_still_owned,
-};
+use crate::addons::{Disown, Heir, LetGo, adoption, decide_let_go, is_handover_confirmed, is_still_owned};
 use crate::api::{ClusterAddon, ClusterStackRelease, labels};
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
@@ -116,11 +114,7 @@ fn owned(context: &Context, addon: &ClusterAddon) -> Vec<Arc<FluxObject>> {
 
 /// Ends a `ClusterAddon` whose objects stay. Returns `false` without ending it if the API server does not confirm that it
 /// owns no object.
-async fn let_go(
-    context: &Context,
-    addon: &ClusterAddon,
-    decision: &LetGo<'_>,
-) -> Result<bool, RequestError> {
+async fn let_go(context: &Context, addon: &ClusterAddon, decision: &LetGo<'_>) -> Result<bool, RequestError> {
     for (object, writes) in &decision.objects {
         disown(context, object, addon, *writes).await?;
     }
@@ -154,8 +148,7 @@ async fn disown(
     };
     if writes.remove_owner {
         let annotation = writes.handed_over.map(|cluster| (labels::HANDED_OVER, cluster));
-        write::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice())
-            .await?;
+        write::drop_owner(context, &*object, addon.metadata.uid.as_deref(), annotation.as_slice()).await?;
     }
     Ok(())
 }

@@ -12,8 +12,8 @@ use super::super::context::{Context, Resolution};
 use super::super::enqueue::on_addon_status;
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
-use super::super::write;
 use super::super::release::users;
+use super::super::write;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
     Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_prune,

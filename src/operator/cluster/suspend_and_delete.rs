@@ -23,7 +23,7 @@ use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, index};
 use super::super::reconcile::ReconcileError;
-use super::super::{events, finalizer, write, status};
+use super::super::{events, finalizer, status, write};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
@@ -234,10 +234,7 @@ async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<
 }
 
 /// Suspends objects, and returns those that exist as they are then.
-async fn suspend_all(
-    context: &Context,
-    objects: Vec<Suppressed>,
-) -> Result<Vec<Suppressed>, RequestError> {
+async fn suspend_all(context: &Context, objects: Vec<Suppressed>) -> Result<Vec<Suppressed>, RequestError> {
     let mut suspended = Vec::new();
     for target in objects {
         let object = flux_objects::suspend(context, &target.object).await?;

@@ -128,7 +128,9 @@ impl Delivery<'_> {
         let mut object = delivery.object;
         // An earlier ClusterStack orphaned the object. A suspension by a user stays.
         let purpose = Purpose::Deliver { suspend: false };
-        if let Some((found, value)) = object.as_ref().and_then(|found| Some((found, suspension(found, purpose)?))) {
+        if let Some((found, value)) =
+            object.as_ref().and_then(|found| Some((found, suspension(found, purpose)?)))
+        {
             let resumed = suspend(self.context, found, value).await?;
             object = Some(self.context.caches.flux.of(kind).written(resumed));
         }

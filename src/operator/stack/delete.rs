@@ -14,7 +14,7 @@ use super::super::context::Context;
 use super::super::enqueue::on_release_event;
 use super::super::reconcile::ReconcileError;
 use super::super::release::{live_owners, users};
-use super::super::{cluster, finalizer, write, status};
+use super::super::{cluster, finalizer, status, write};
 use super::{releases, source};
 use crate::api::{ClusterStack, ClusterStackRelease, labels};
 use crate::foreign::flux::FluxKind;

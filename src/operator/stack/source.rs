@@ -12,7 +12,7 @@ use super::super::metrics::Queue;
 use super::super::objects::{controller_reference, index};
 use super::super::reconcile::ReconcileError;
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::{git_delivery, write, request};
+use super::super::{git_delivery, request, write};
 use super::Facts;
 use crate::api::ClusterStack;
 use crate::foreign::flux::FluxKind;

@@ -96,7 +96,8 @@ fn object_is_skipped_only_if_known_as_planned() {
 #[test]
 fn suspension_follows_the_purpose() {
     let object = |kind: &str, suspend: bool, metadata: Value| -> FluxObject {
-        serde_json::from_value(json!({"kind": kind, "metadata": metadata, "spec": {"suspend": suspend}})).unwrap()
+        serde_json::from_value(json!({"kind": kind, "metadata": metadata, "spec": {"suspend": suspend}}))
+            .unwrap()
     };
     let managed_by = |manager: &str| {
         let fields = json!({"f:spec": {"f:suspend": {}}});

@@ -343,8 +343,12 @@ fn retries_are_due_a_minute_after_flux_gave_up() {
     };
     let working = Arc::new(read(FluxKind::HelmRelease, &json!({"metadata": {"name": "working"}})));
     let first = given_up("first", "2026-11-20T10:00:00Z");
-    let objects =
-        [working, first.clone(), given_up("third", "2026-11-20T10:02:00Z"), given_up("second", "2026-11-20T10:01:30Z")];
+    let objects = [
+        working,
+        first.clone(),
+        given_up("third", "2026-11-20T10:02:00Z"),
+        given_up("second", "2026-11-20T10:01:30Z"),
+    ];
     for (now, due, next) in [
         ("2026-11-20T10:00:59Z", 0, Some("2026-11-20T10:01:00Z")),
         ("2026-11-20T10:01:00Z", 1, Some("2026-11-20T10:02:30Z")),

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::addons::{
-    AddonWrite, Available, Budget, Decision, Delivery, Facts, PruneDecision, PruneFacts, Pruning, Receipts, Snapshot,
-    Target, candidates, cluster_action, committing, decide, decide_prune, is_prune_confirmed, is_prune_turn,
-    kinds, roll_up,
+    AddonWrite, Available, Budget, Decision, Delivery, Facts, PruneDecision, PruneFacts, Pruning, Receipts,
+    Snapshot, Target, candidates, cluster_action, committing, decide, decide_prune, is_prune_confirmed,
+    is_prune_turn, kinds, roll_up,
 };
 use crate::api::Reason;
 use crate::api::cluster_stack::Pruned;
@@ -68,8 +68,7 @@ impl Operator<'_> {
         let release = kinds(self.prepared.inputs().release);
         let (by_git, without_file) = (self.prepared.git().is_some(), BTreeSet::new());
         let objects = &self.objects;
-        let facts =
-            PruneFacts { addon: self.addon, release, objects, by_git, without_file: &without_file };
+        let facts = PruneFacts { addon: self.addon, release, objects, by_git, without_file: &without_file };
         let is_ours = committing_stack(self.addon) == Some(self.prepared.stack_key());
         is_ours && candidates(&facts, |_| false).iter().any(|candidate| !candidate.object.suspended)
     }
