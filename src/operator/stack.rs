@@ -29,7 +29,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    DeliveryMode, ReleasesFacts, RetirementFacts, StackDecision, SubscriptionFacts, decide_stack,
+    DeliveryMode, ReleasesFacts, Retirement, RetirementFacts, StackDecision, SubscriptionFacts, decide_stack,
 };
 use clusters::User;
 use pins::{PinReceipts, Pins};
@@ -69,6 +69,13 @@ struct Receipts {
     releases: PinReceipts,
     /// The progress of commits, and the number of uncommitted subjects.
     commits: Option<(Progress, usize)>,
+}
+
+impl Receipts {
+    /// Returns the releases to delete after the writes.
+    fn retirement(&self, decision: &StackDecision) -> Retirement {
+        decision.retirement_after(&self.stack, self.source.is_refused())
+    }
 }
 
 /// Reconciles the `ClusterStack` with that key.
@@ -201,10 +208,7 @@ async fn prune(
     decision: &StackDecision,
     receipts: &Receipts,
 ) -> Result<(), RequestError> {
-    if receipts.source.is_refused() {
-        return Ok(());
-    }
-    retire::prune(context, facts, &decision.retirement).await
+    retire::prune(context, facts, &receipts.retirement(decision)).await
 }
 
 #[cfg(test)]

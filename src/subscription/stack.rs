@@ -67,10 +67,19 @@ pub struct StackDecision {
     pub forwards_request: bool,
     /// The releases to write, and the problems of releases.
     pub releases: BTreeMap<ReleaseName, ReleaseDecision>,
-    /// The releases to delete. None is deleted if the API server refuses the write of the source.
+    /// The releases to delete, unless the write of the source is [refused](Self::retirement_after).
     pub retirement: Retirement,
     /// The `GitRepository`s of earlier sources to delete.
     pub left_over: Vec<Key>,
+}
+
+impl StackDecision {
+    /// Returns the releases to delete after the writes: none if the write of the source was refused, and then the budget
+    /// stays as it is.
+    #[must_use]
+    pub fn retirement_after(&self, stack: &ClusterStack, is_source_refused: bool) -> Retirement {
+        if is_source_refused { Retirement::none(stack) } else { self.retirement.clone() }
+    }
 }
 
 /// Decides the write of the `GitRepository` that a `ClusterStack` follows.

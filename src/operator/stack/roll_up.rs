@@ -20,9 +20,7 @@ use crate::rollup::{
     ConditionStatus, Report, SourceFacts, Verdict, followed_source, missing_release, source_ready,
 };
 use crate::runtime::queue::{Next, at};
-use crate::subscription::{
-    self, ReleaseDecision, ReleaseProblem, Retirement, Role, SourceWrite, StackDecision,
-};
+use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Role, SourceWrite, StackDecision};
 
 /// Interval of a source that does not exist or has an invalid interval.
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
@@ -50,8 +48,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let not_installed = not_installed(facts, &owned);
     let (recorded, verdict) = followed(facts, &receipts.source);
     let interval = interval(&receipts.source);
-    let retirement =
-        if receipts.source.is_refused() { Retirement::none(stack) } else { decision.retirement.clone() };
+    let retirement = receipts.retirement(decision);
     let state = |(name, role): (&ReleaseName, &Role)| {
         let clusters = facts.releases.clusters.get(name).map_or(0, Vec::len);
         (name.clone(), ReleaseState { role: *role, clusters, release: owned.get(name).copied() })

@@ -236,6 +236,25 @@ fn stack_is_written_only_while_it_may_be() {
 }
 
 #[test]
+fn refused_source_stops_retirement() {
+    for (pruned, is_refused, deleted, waiting, counted) in [
+        (json!({}), false, "v0", 0, Some(1)),
+        (json!({}), true, "", 0, None),
+        // Deletions that were counted before stay counted.
+        (json!({"pruned": {"since": NOW, "count": 7}}), false, "", 1, Some(7)),
+        (json!({"pruned": {"since": NOW, "count": 7}}), true, "", 0, Some(7)),
+        (json!({"pruned": {"since": LONG_AGO, "count": 7}}), false, "v0", 0, Some(1)),
+        (json!({"pruned": {"since": LONG_AGO, "count": 7}}), true, "", 0, Some(7)),
+    ] {
+        let stack = following(A, |stack| stack.status = serde_json::from_value(pruned.clone()).unwrap());
+        let retirement = Row::planned(stack.clone()).decided(true).retirement_after(&stack, is_refused);
+        let found: BTreeSet<ReleaseName> = retirement.delete.into_iter().collect();
+        let counts = (retirement.problems.len(), retirement.pruned.map(|pruned| pruned.count));
+        assert_eq!((found, counts), (releases(deleted), (waiting, counted)), "{pruned} {is_refused}");
+    }
+}
+
+#[test]
 fn retiring_release_is_due_in_ten_minutes() {
     let mut begins = retiring(LONG_AGO, "Retiring");
     begins.metadata.annotations = None;
