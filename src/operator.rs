@@ -8,7 +8,7 @@
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
 //! | `appliers`, `leases` | the health of Flux's controllers |
 //! | `release_cache` | the releases, read from the artifacts that Flux serves |
-//! | `context`, `caches`, `budget` | the state that reconciles share, and the budgets that they spend together |
+//! | `context`, `caches`, `latest`, `budget` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
 //! | `annotations`, `deliver`, `events`, `finalizer`, `request`, `write` | operations on objects that reconcilers share
@@ -28,6 +28,7 @@ pub mod enqueue;
 pub mod events;
 pub mod finalizer;
 pub mod git_delivery;
+pub mod latest;
 mod leases;
 pub mod metrics;
 pub mod objects;

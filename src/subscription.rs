@@ -30,7 +30,8 @@ pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_ro
 pub use roles::{Facts, RETIREMENT_DELAY, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 pub use sources::{is_source_confirmed, left_over_sources};
 pub use stack::{
-    FollowedRepository, SourceWrite, StackDecision, SubscriptionFacts, decide_stack, source_write,
+    FollowedRepository, SourceWrite, StackDecision, StackPruning, SubscriptionFacts, decide_stack,
+    source_write,
 };
 pub use teardown::{
     Teardown, TeardownFacts, decide_teardown, has_applied, has_class, is_deletion_confirmed, is_orphaned,

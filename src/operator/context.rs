@@ -1,7 +1,7 @@
 //! State that all reconciles share: caches, API server, resolved releases, and triggers of the queues.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use kube::core::ApiResource;
@@ -10,15 +10,16 @@ use super::appliers::Appliers;
 use super::budget::Budgets;
 use super::caches::Caches;
 use super::git_delivery::state::GitDelivery;
+use super::latest::Latest;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
-use super::publisher::reports::Publisher;
 use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
@@ -86,12 +87,14 @@ pub struct Context {
     pub triggers: Triggers,
     /// The state of delivery through Git.
     pub git: GitDelivery,
-    /// The state of publishing from upstream sources.
-    pub publisher: Publisher,
+    /// The last report of the publisher for each `ClusterStack`, in the form of a condition.
+    pub published: Latest<Report>,
+    /// The refusals to delete `GitRepository`s that `ClusterStack`s no longer follow.
+    pub undeletable_sources: Latest<Hold>,
     /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
-    resolutions: RwLock<BTreeMap<Key, Resolution>>,
-    not_installed: RwLock<BTreeMap<Key, NotInstalled>>,
+    resolutions: Latest<Resolution>,
+    not_installed: Latest<NotInstalled>,
     cluster_resource: OnceLock<ApiResource>,
 }
 
@@ -190,12 +193,9 @@ impl Context {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
-        let (caches, cluster_resource) = (Caches::default(), OnceLock::new());
-        let (resolutions, not_installed) = (RwLock::default(), RwLock::default());
-        let (git, publisher) = (GitDelivery::default(), Publisher::default());
         Self {
             settings,
-            caches,
+            caches: Caches::default(),
             related,
             appliers: Appliers::new(clock.now()),
             clock,
@@ -204,12 +204,13 @@ impl Context {
             release_cache,
             metrics,
             triggers,
-            git,
-            publisher,
+            git: GitDelivery::default(),
+            published: Latest::default(),
+            undeletable_sources: Latest::default(),
             budgets: Budgets::default(),
-            resolutions,
-            not_installed,
-            cluster_resource,
+            resolutions: Latest::default(),
+            not_installed: Latest::default(),
+            cluster_resource: OnceLock::new(),
         }
     }
 
@@ -274,20 +275,13 @@ impl Context {
     /// Returns the result of a release's reconcile; `None` before the first reconcile since the start of the process.
     #[must_use]
     pub fn resolution(&self, release: &Key) -> Option<Resolution> {
-        self.resolutions.read().unwrap_or_else(PoisonError::into_inner).get(release).cloned()
+        self.resolutions.get(release)
     }
 
     /// Records the result of a release's reconcile (`None`: the release is deleted), and enqueues the Clusters of its class
     /// if it changed.
     pub fn set_resolution(&self, release: &Key, class: &str, found: Option<Resolution>) {
-        let mut resolutions = self.resolutions.write().unwrap_or_else(PoisonError::into_inner);
-        let is_changed = resolutions.get(release) != found.as_ref();
-        match found {
-            Some(found) => _ = resolutions.insert(release.clone(), found),
-            None => _ = resolutions.remove(release),
-        }
-        drop(resolutions);
-        if is_changed {
+        if self.resolutions.set(release, found) {
             let class = super::objects::index::class(&release.namespace, class);
             for cluster in self.caches.clusters.by_index(&class) {
                 self.triggers.clusters.now(Key::of(&*cluster));
@@ -340,13 +334,9 @@ impl Context {
     /// Records which releases that Clusters of a `ClusterStack` name are not installed (`None`: the `ClusterStack` is
     /// deleted), and enqueues the Clusters of each release for which the report changed.
     pub fn note_not_installed(&self, stack: &Key, found: Option<NotInstalled>) {
-        let mut all = self.not_installed.write().unwrap_or_else(PoisonError::into_inner);
-        let before = match found.clone() {
-            Some(found) => all.insert(stack.clone(), found),
-            None => all.remove(stack),
-        };
-        drop(all);
-        let (before, now) = (before.unwrap_or_default(), found.unwrap_or_default());
+        let before = self.not_installed.get(stack).unwrap_or_default();
+        self.not_installed.set(stack, found.clone());
+        let now = found.unwrap_or_default();
         let changed = before.keys().chain(now.keys()).filter(|name| before.get(*name) != now.get(*name));
         for release in changed {
             let class = super::objects::index::class(&stack.namespace, &release.class_name());
@@ -360,8 +350,7 @@ impl Context {
     /// installed, or before that reconcile.
     #[must_use]
     pub fn not_installed(&self, stack: &Key, release: &ReleaseName) -> Option<Report> {
-        let all = self.not_installed.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(stack)?.get(release).cloned()
+        self.not_installed.get(stack)?.remove(release)
     }
 
     /// Returns the moment `now` with the state of a kind's controller.

@@ -85,7 +85,7 @@ pub fn commit(
 /// change may have fixed the cause.
 pub fn enqueue_pass(context: &Context, stack: &ClusterStack) {
     let key = Key::of(stack);
-    if stack.spec.delivery.git().is_some() || context.git.progress(&key).is_some() {
+    if stack.spec.delivery.git().is_some() || context.git.progress.get(&key).is_some() {
         context.triggers.commits.after(key, BATCH_DELAY);
     }
 }

@@ -8,7 +8,6 @@
 
 mod origin;
 mod publish;
-pub mod reports;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,7 +44,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_mins(15);
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
     let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, stack.upstream()?))) else {
-        context.publisher.note(key, None);
+        context.published.set(key, None);
         return Ok(Next::Await);
     };
     if stack.spec.suspend || !context.api.may_write() {
@@ -64,7 +63,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
             (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), next)
         }
     };
-    if context.publisher.note(key, Some(report)) {
+    if context.published.set(key, Some(report)) {
         context.triggers.stacks.now(key.clone());
     }
     Ok(next)
@@ -206,7 +205,7 @@ fn hold(reason: Reason, message: String) -> Hold {
 
 /// Enqueues the publication of a `ClusterStack` if it has or had an upstream source.
 pub fn enqueue_publish(context: &Context, stack: &ClusterStack) {
-    if stack.upstream().is_some() || context.publisher.report(&Key::of(stack)).is_some() {
+    if stack.upstream().is_some() || context.published.get(&Key::of(stack)).is_some() {
         context.triggers.of(Queue::Publish).now(Key::of(stack));
     }
 }

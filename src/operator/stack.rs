@@ -29,7 +29,8 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    DeliveryMode, ReleasesFacts, Retirement, RetirementFacts, StackDecision, SubscriptionFacts, decide_stack,
+    DeliveryMode, ReleasesFacts, RetirementFacts, StackDecision, StackPruning, SubscriptionFacts,
+    decide_stack,
 };
 use clusters::User;
 use pins::{PinReceipts, Pins};
@@ -57,6 +58,8 @@ struct Facts {
     users: Vec<User>,
     /// The last report of the publisher.
     published: Option<Report>,
+    /// The refusal to delete the `GitRepository` of an earlier source, in the last reconcile.
+    undeletable: Option<Hold>,
 }
 
 /// The results of the writes.
@@ -64,17 +67,15 @@ struct Receipts {
     /// The `ClusterStack` with its finalizer.
     stack: Arc<ClusterStack>,
     source: Receipt,
-    /// The failure to delete the `GitRepository` of an earlier source, to retry the reconcile.
-    left_over: Option<ReconcileError>,
     releases: PinReceipts,
     /// The progress of commits, and the number of uncommitted subjects.
     commits: Option<(Progress, usize)>,
 }
 
 impl Receipts {
-    /// Returns the releases to delete after the writes.
-    fn retirement(&self, decision: &StackDecision) -> Retirement {
-        decision.retirement_after(&self.stack, self.source.is_refused())
+    /// Returns what to delete after the writes.
+    fn pruning(&self, decision: &StackDecision) -> StackPruning {
+        decision.pruning_after(&self.stack, self.source.is_refused())
     }
 }
 
@@ -83,6 +84,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let Some(stack) = context.caches.stacks.get(key) else {
         context.metrics.remove(Queue::ClusterStack, &key.to_string());
         context.note_not_installed(key, None);
+        context.undeletable_sources.set(key, None);
         return Ok(Next::Await);
     };
     if stack.metadata.deletion_timestamp.is_some() {
@@ -102,8 +104,8 @@ async fn maintain(
     let receipts = act(context, &facts, &decision).await?;
     let outcome = roll_up(&facts, &decision, &receipts);
     write_status(context, &facts, &receipts, &outcome).await?;
-    prune(context, &facts, &decision, &receipts).await?;
-    let refusal = receipts.source.refusal.or(receipts.left_over).or(receipts.releases.failure);
+    let left_over = prune(context, &facts, &receipts.pruning(&decision)).await?;
+    let refusal = receipts.source.refusal.or(left_over).or(receipts.releases.failure);
     refusal.filter(|_| facts.hold.is_none()).map_or(Ok(outcome.next), Err)
 }
 
@@ -124,7 +126,8 @@ async fn gather(
     let mut facts = Facts {
         now,
         moment: context.moment(FluxKind::GitRepository.as_str(), now),
-        published: context.publisher.report(&key),
+        published: context.published.get(&key),
+        undeletable: context.undeletable_sources.get(&key),
         confirmed: BTreeSet::new(),
         key,
         stack,
@@ -168,7 +171,7 @@ fn decide(facts: &Facts) -> StackDecision {
     decide_stack(SubscriptionFacts { source, retirement: facts.retirement(), confirmed: &facts.confirmed })
 }
 
-/// Writes the finalizer, the source and the releases, and deletes the sources that are no longer followed, as decided.
+/// Writes the finalizer, the source and the releases, as decided.
 async fn act(context: &Context, facts: &Facts, decision: &StackDecision) -> Result<Receipts, ReconcileError> {
     let mut stack = facts.stack.clone();
     if decision.adds_finalizer {
@@ -176,12 +179,10 @@ async fn act(context: &Context, facts: &Facts, decision: &StackDecision) -> Resu
     }
     let source = source::act(context, facts, decision).await?;
     let releases = pins::act(context, &facts.key, &decision.releases).await?;
-    // The earlier source stays until the new one is there.
-    let left_over = if source.is_refused() { None } else { source::prune(context, facts, decision).await };
-    let progress = context.git.progress(&facts.key);
+    let progress = context.git.progress.get(&facts.key);
     let waiting = context.git.pending_commits.outstanding(&facts.key);
     let commits = progress.map(|progress| (progress, waiting));
-    Ok(Receipts { stack, source, left_over, releases, commits })
+    Ok(Receipts { stack, source, releases, commits })
 }
 
 /// Writes the status if it changed, and reports to the reconciles that read the result.
@@ -201,14 +202,16 @@ async fn write_status(
 }
 
 /// Deletes the releases that are no longer used, which the status has counted: a process that dies in between has spent its
-/// budget.
+/// budget. A failure does not stop the deletion of the sources that are no longer followed, and the first of their failures
+/// is returned.
 async fn prune(
     context: &Context,
     facts: &Facts,
-    decision: &StackDecision,
-    receipts: &Receipts,
-) -> Result<(), RequestError> {
-    retire::prune(context, facts, &receipts.retirement(decision)).await
+    pruning: &StackPruning,
+) -> Result<Option<ReconcileError>, RequestError> {
+    let retired = retire::prune(context, facts, &pruning.retirement).await;
+    let failure = source::prune(context, &facts.stack, &pruning.left_over).await;
+    retired.map(|()| failure)
 }
 
 #[cfg(test)]

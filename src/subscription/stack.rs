@@ -67,18 +67,33 @@ pub struct StackDecision {
     pub forwards_request: bool,
     /// The releases to write, and the problems of releases.
     pub releases: BTreeMap<ReleaseName, ReleaseDecision>,
-    /// The releases to delete, unless the write of the source is [refused](Self::retirement_after).
+    /// What is deleted after the status, unless the write of the source is [refused](Self::pruning_after).
+    pub pruning: StackPruning,
+}
+
+/// The objects that the reconcile of a `ClusterStack` deletes after its status, each once the API server confirms the cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackPruning {
+    /// The releases, which have to be [unused](super::is_confirmed).
     pub retirement: Retirement,
-    /// The `GitRepository`s of earlier sources to delete.
-    pub left_over: Vec<Key>,
+    /// The `GitRepository`s of earlier sources: the source has to be [the same](super::is_source_confirmed) as in the
+    /// decision.
+    pub left_over: Vec<Arc<FluxObject>>,
+}
+
+impl StackPruning {
+    /// Returns the decision to delete nothing now.
+    fn none(stack: &ClusterStack) -> Self {
+        Self { retirement: Retirement::none(stack), left_over: Vec::new() }
+    }
 }
 
 impl StackDecision {
-    /// Returns the releases to delete after the writes: none if the write of the source was refused, and then the budget
-    /// stays as it is.
+    /// Returns what to delete after the writes: nothing if the write of the source was refused. The budget then stays as it
+    /// is, and the earlier source until the new one exists.
     #[must_use]
-    pub fn retirement_after(&self, stack: &ClusterStack, is_source_refused: bool) -> Retirement {
-        if is_source_refused { Retirement::none(stack) } else { self.retirement.clone() }
+    pub fn pruning_after(&self, stack: &ClusterStack, is_source_refused: bool) -> StackPruning {
+        if is_source_refused { StackPruning::none(stack) } else { self.pruning.clone() }
     }
 }
 
@@ -113,8 +128,7 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
         source: SourceWrite::Nothing,
         forwards_request: false,
         releases: BTreeMap::new(),
-        retirement: Retirement::none(stack),
-        left_over: Vec::new(),
+        pruning: StackPruning::none(stack),
     };
     if let Some((repository, mut releases)) = source {
         decision.source = source_write(stack, &repository);
@@ -125,13 +139,14 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
         if writes {
             decision.forwards_request = true;
             let left_over = left_over_sources(repository.made, repository.followed);
-            decision.left_over = left_over.map(|left| Key::of(&**left)).collect();
+            decision.pruning.left_over = left_over.cloned().collect();
         }
     }
     if is_maintained {
-        decision.retirement = decide_retirement(&retirement, confirmed);
+        let mut retirement = decide_retirement(&retirement, confirmed);
         let ends = decision.releases.values().filter_map(new_end).filter(|end| *end > now);
-        decision.retirement.next = decision.retirement.next.into_iter().chain(ends).min();
+        retirement.next = retirement.next.into_iter().chain(ends).min();
+        decision.pruning.retirement = retirement;
     } else {
         for release in decision.releases.values_mut() {
             *release = ReleaseDecision { problem: release.problem.take(), ..ReleaseDecision::default() };

@@ -45,13 +45,13 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
     else {
         context.git.pending_commits.remove_stack(key);
-        context.git.note(key, None);
+        context.git.progress.set(key, None);
         return Ok(Next::Await);
     };
     if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
-    let mut before = context.git.progress(key).unwrap_or_default();
+    let mut before = context.git.progress.get(key).unwrap_or_default();
     if before.place != Place::of(git) {
         if before.looked.is_some() {
             info!(stack = %key, "delivery.git was changed: committing everything again");
@@ -153,7 +153,7 @@ fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Ho
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
     let held: BTreeMap<Subject, Hold> = batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
     complete(context, key, batch, &held);
-    if context.git.note(key, Some(Progress { hold: Some(why), ..before })) {
+    if context.git.progress.set(key, Some(Progress { hold: Some(why), ..before })) {
         context.triggers.stacks.now(key.clone());
     }
     Next::Retry
@@ -188,7 +188,7 @@ fn finish(
         place: Place::of(git),
     };
     let next = next(&progress);
-    if context.git.note(&key, Some(progress)) {
+    if context.git.progress.set(&key, Some(progress)) {
         context.triggers.stacks.now(key);
     }
     next

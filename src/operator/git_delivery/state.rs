@@ -1,18 +1,17 @@
 //! The state of delivery through Git.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tracing::warn;
 
+use super::super::latest::Latest;
 use super::pending_commits::PendingCommits;
 use super::progress::Progress;
 use super::threads::Threads;
 use crate::release::Digest;
-use crate::runtime::cache::Key;
 use crate::temporary::Temporary;
 
 /// Interval between checks whether a clone to remove is unused.
@@ -27,7 +26,8 @@ pub struct GitDelivery {
     pub threads: Threads,
     /// The directory of the clones, which is removed when the process ends.
     clones: OnceLock<Temporary>,
-    progress: Mutex<BTreeMap<Key, Progress>>,
+    /// The progress of each `ClusterStack` since its first pass.
+    pub progress: Latest<Progress>,
 }
 
 impl GitDelivery {
@@ -59,23 +59,6 @@ impl GitDelivery {
             })
             .await;
         });
-    }
-
-    /// Returns the progress of a `ClusterStack`; `None` before its first pass since the start of the process.
-    #[must_use]
-    pub fn progress(&self, stack: &Key) -> Option<Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(stack).cloned()
-    }
-
-    /// Records the progress. Returns whether it changed.
-    pub fn note(&self, stack: &Key, progress: Option<Progress>) -> bool {
-        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_changed = all.get(stack) != progress.as_ref();
-        match progress {
-            Some(progress) => drop(all.insert(stack.clone(), progress)),
-            None => drop(all.remove(stack)),
-        }
-        is_changed
     }
 }
 

@@ -7,7 +7,6 @@ use kube::ResourceExt as _;
 
 use super::super::context::NotInstalled;
 use super::super::deliver::REQUEUE_EXISTING_AFTER;
-use super::super::reconcile::ReconcileError;
 use super::source::{Receipt, repository_key};
 use super::{Facts, Receipts, clusters, delete};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource};
@@ -20,7 +19,9 @@ use crate::rollup::{
     ConditionStatus, Report, SourceFacts, Verdict, followed_source, missing_release, source_ready,
 };
 use crate::runtime::queue::{Next, at};
-use crate::subscription::{self, ReleaseDecision, ReleaseProblem, Role, SourceWrite, StackDecision};
+use crate::subscription::{
+    self, ReleaseDecision, ReleaseProblem, Role, SourceWrite, StackDecision, StackPruning,
+};
 
 /// Interval of a source that does not exist or has an invalid interval.
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
@@ -48,7 +49,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let not_installed = not_installed(facts, &owned);
     let (recorded, verdict) = followed(facts, &receipts.source);
     let interval = interval(&receipts.source);
-    let retirement = receipts.retirement(decision);
+    let StackPruning { retirement, left_over } = receipts.pruning(decision);
     let state = |(name, role): (&ReleaseName, &Role)| {
         let clusters = facts.releases.clusters.get(name).map_or(0, Vec::len);
         (name.clone(), ReleaseState { role: *role, clusters, release: owned.get(name).copied() })
@@ -57,7 +58,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let rolled = StackFacts {
         generation: stack.metadata.generation.unwrap_or_default(),
         requested_at: stack.annotations().get(labels::REQUESTED_AT).cloned(),
-        source_ready: source_report(facts, receipts, verdict.as_ref()),
+        source_ready: source_report(facts, receipts, verdict.as_ref(), !left_over.is_empty()),
         source: recorded,
         interval,
         available: available.map(|all| (subscription::latest(&stack.spec, all).cloned(), all.len())),
@@ -96,28 +97,33 @@ pub(super) fn followed(facts: &Facts, receipt: &Receipt) -> (Option<FollowedSour
     (Some(recorded), verdict)
 }
 
-/// Reports whether the source is followed and was read. If it is, reports the refusal to delete that of an earlier source.
-fn source_report(facts: &Facts, receipts: &Receipts, verdict: Option<&Verdict>) -> Report {
+/// Reports whether the source is followed and was read. If it is, reports the refusal to delete that of an earlier source,
+/// if there is one.
+fn source_report(
+    facts: &Facts,
+    receipts: &Receipts,
+    verdict: Option<&Verdict>,
+    has_left_over: bool,
+) -> Report {
     let source = match &facts.source {
         Ok(source) => source,
         Err(error) => {
             return Report::new(ConditionStatus::False, error.reason().as_str(), &error.to_string());
         }
     };
-    let refused = |refusal: &ReconcileError, prefix: &str| {
-        let Hold { reason, message } = refusal.hold();
+    let refused = |Hold { reason, message }: &Hold, prefix: &str| {
         Report::new(ConditionStatus::Unknown, reason.as_str(), &format!("{prefix}{message}"))
     };
     if let Some(refusal) = &receipts.source.refusal {
-        return refused(refusal, "");
+        return refused(&refusal.hold(), "");
     }
     if let Some(hold) = &receipts.source.hold {
         return Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message);
     }
     let report = source_ready(verdict, source.catalog.error.as_ref());
-    match &receipts.left_over {
-        Some(failure) if failure.is_reported() && report.status == ConditionStatus::True => {
-            refused(failure, "the GitRepository of an earlier source is not deleted: ")
+    match &facts.undeletable {
+        Some(refusal) if has_left_over && report.status == ConditionStatus::True => {
+            refused(refusal, "the GitRepository of an earlier source is not deleted: ")
         }
         _ => report,
     }

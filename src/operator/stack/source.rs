@@ -214,19 +214,22 @@ async fn forward_request(context: &Context, stack: &ClusterStack) -> Result<(), 
     request::forward(context, (FluxKind::GitRepository, &repository), stack, handled).await
 }
 
-/// Deletes the `GitRepository`s of earlier sources, each after the API server confirms that the source is another one.
-/// Returns the first failure, of which the status reports a refusal: no budget counts these deletions.
+/// Deletes the `GitRepository`s of earlier sources. Returns the first failure. The next reconcile reports a refusal.
 pub(super) async fn prune(
     context: &Context,
-    facts: &Facts,
-    decision: &StackDecision,
+    stack: &ClusterStack,
+    left_over: &[Arc<FluxObject>],
 ) -> Option<ReconcileError> {
-    let mut failure = None;
-    let made = facts.source.iter().flat_map(|source| &source.made);
-    for left in made.filter(|made| decision.left_over.contains(&Key::of(&***made))) {
-        if let Err(error) = delete_left_over(context, &facts.stack, left).await {
+    let mut failure: Option<ReconcileError> = None;
+    for repository in left_over {
+        if let Err(error) = delete_left_over(context, stack, repository).await {
             failure = failure.or_else(|| Some(error.into()));
         }
+    }
+    let refusal = failure.as_ref().filter(|failure| failure.is_reported()).map(ReconcileError::hold);
+    let key = Key::of(stack);
+    if context.undeletable_sources.set(&key, refusal) {
+        context.triggers.stacks.now(key);
     }
     failure
 }

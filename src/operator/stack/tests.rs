@@ -73,6 +73,7 @@ fn facts() -> Facts {
     let (made, followed) = (Vec::new(), BTreeSet::new());
     let mut source =
         Source { stack: planned, plan, catalog: Catalog::default(), expected: None, made, followed };
+    source.made = vec![repository(&source, &json!({"name": "before"}))];
     let repository = repository(&source, &json!({}));
     source.expected = Some(repository.spec_digest.clone());
     Facts {
@@ -88,6 +89,7 @@ fn facts() -> Facts {
         confirmed: [name("v0")].into(),
         users: Vec::new(),
         published: None,
+        undeletable: None,
     }
 }
 
@@ -96,7 +98,7 @@ fn receipts(facts: &Facts, repository: Option<Arc<FluxObject>>) -> Receipts {
     let expected = repository.as_ref().map(|repository| repository.spec_digest.clone());
     let source = Receipt { repository, expected, ..Receipt::default() };
     let (stack, releases) = (facts.stack.clone(), PinReceipts::default());
-    Receipts { stack, source, left_over: None, releases, commits: None }
+    Receipts { stack, source, releases, commits: None }
 }
 
 fn refusal() -> ReconcileError {
@@ -112,7 +114,7 @@ fn condition<'a>(outcome: &'a Outcome, kind: &str) -> (&'a str, &'a str) {
 fn refused_source_spends_no_budget() {
     let facts = facts();
     let decision = decide(&facts);
-    assert_eq!(decision.retirement.delete, [name("v0")]);
+    assert_eq!(decision.pruning.retirement.delete, [name("v0")]);
     let mut receipts = receipts(&facts, facts.repository.repository.clone());
     let outcome = roll_up(&facts, &decision, &receipts);
     assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1));
@@ -139,14 +141,20 @@ fn refused_source_spends_no_budget() {
 
 #[test]
 fn refused_deletion_of_old_source_is_reported() {
-    let facts = facts();
-    let decision = decide(&facts);
-    for (ready, is_refused, expected) in [
-        ("True", false, ("True", "Fetched")),
-        ("True", true, ("Unknown", "DeliveryFailed")),
+    for (ready, is_left, is_refused, expected) in [
+        ("True", true, false, ("True", "Fetched")),
+        ("True", true, true, ("Unknown", "DeliveryFailed")),
+        // It was deleted since.
+        ("True", false, true, ("True", "Fetched")),
         // A followed source that does not work is worse.
-        ("False", true, ("False", "GitOperationFailed")),
+        ("False", true, true, ("False", "GitOperationFailed")),
     ] {
+        let mut facts = facts();
+        facts.undeletable = is_refused.then(|| refusal().hold());
+        if let Ok(source) = &mut facts.source {
+            source.made.retain(|_| is_left);
+        }
+        let decision = decide(&facts);
         let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
         let status = json!({
             "observedGeneration": 1,
@@ -154,9 +162,7 @@ fn refused_deletion_of_old_source_is_reported() {
             "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "m"}],
         });
         let found = repository_with(facts.source.as_ref().unwrap(), &json!({}), &status);
-        let mut receipts = receipts(&facts, Some(found));
-        receipts.left_over = is_refused.then(refusal);
-        let outcome = roll_up(&facts, &decision, &receipts);
+        let outcome = roll_up(&facts, &decision, &receipts(&facts, Some(found)));
         assert_eq!(condition(&outcome, "SourceReady"), expected);
         assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1), "releases are deleted");
     }

@@ -193,8 +193,8 @@ fn in_short(decision: &StackDecision) -> String {
         decision.source,
         if decision.forwards_request { ", forward" } else { "" },
         names(written.map(|(name, _)| name.version().to_string()).collect()),
-        names(decision.retirement.delete.iter().map(|name| name.version().to_string()).collect()),
-        names(decision.left_over.iter().map(ToString::to_string).collect()),
+        names(decision.pruning.retirement.delete.iter().map(|name| name.version().to_string()).collect()),
+        names(decision.pruning.left_over.iter().map(|left| Key::of(&**left).to_string()).collect()),
     )
 }
 
@@ -230,27 +230,30 @@ fn stack_is_written_only_while_it_may_be() {
         let stack = ClusterStack { status: serde_json::from_value(status).unwrap(), ..stack };
         let decision = Row::planned(stack.clone()).decided(has_source);
         assert_eq!(in_short(&decision), expected, "{stack:?}");
-        let counted = if decision.retirement.delete.is_empty() { 7 } else { 1 };
-        assert_eq!(decision.retirement.pruned.map(|pruned| pruned.count), Some(counted), "{stack:?}");
+        let Retirement { delete, pruned, .. } = decision.pruning.retirement;
+        let counted = if delete.is_empty() { 7 } else { 1 };
+        assert_eq!(pruned.map(|pruned| pruned.count), Some(counted), "{stack:?}");
     }
 }
 
 #[test]
-fn refused_source_stops_retirement() {
+fn refused_source_stops_all_deletions() {
     for (pruned, is_refused, deleted, waiting, counted) in [
-        (json!({}), false, "v0", 0, Some(1)),
+        (json!({}), false, "v0, before", 0, Some(1)),
         (json!({}), true, "", 0, None),
         // Deletions that were counted before stay counted.
-        (json!({"pruned": {"since": NOW, "count": 7}}), false, "", 1, Some(7)),
+        (json!({"pruned": {"since": NOW, "count": 7}}), false, "before", 1, Some(7)),
         (json!({"pruned": {"since": NOW, "count": 7}}), true, "", 0, Some(7)),
-        (json!({"pruned": {"since": LONG_AGO, "count": 7}}), false, "v0", 0, Some(1)),
+        (json!({"pruned": {"since": LONG_AGO, "count": 7}}), false, "v0, before", 0, Some(1)),
         (json!({"pruned": {"since": LONG_AGO, "count": 7}}), true, "", 0, Some(7)),
     ] {
         let stack = following(A, |stack| stack.status = serde_json::from_value(pruned.clone()).unwrap());
-        let retirement = Row::planned(stack.clone()).decided(true).retirement_after(&stack, is_refused);
-        let found: BTreeSet<ReleaseName> = retirement.delete.into_iter().collect();
+        let decision = Row::planned(stack.clone()).decided(true);
+        let StackPruning { retirement, left_over } = decision.pruning_after(&stack, is_refused);
+        let names = retirement.delete.iter().map(|name| name.version().to_string());
+        let found: Vec<String> = names.chain(left_over.iter().map(|left| Key::of(&**left).name)).collect();
         let counts = (retirement.problems.len(), retirement.pruned.map(|pruned| pruned.count));
-        assert_eq!((found, counts), (releases(deleted), (waiting, counted)), "{pruned} {is_refused}");
+        assert_eq!((found.join(", ").as_str(), counts), (deleted, (waiting, counted)), "{pruned} {is_refused}");
     }
 }
 
@@ -263,6 +266,7 @@ fn retiring_release_is_due_in_ten_minutes() {
         decision.releases[&release("v0")].apply.as_ref().unwrap().retiring_since.as_deref(),
         Some(NOW)
     );
-    let left = decision.retirement.next.unwrap().duration_since(NOW.parse().unwrap());
-    assert_eq!((left, decision.retirement.delete), (SignedDuration::from_mins(10), Vec::new()));
+    let Retirement { next, delete, .. } = decision.pruning.retirement;
+    let left = next.unwrap().duration_since(NOW.parse().unwrap());
+    assert_eq!((left, delete), (SignedDuration::from_mins(10), Vec::new()));
 }
