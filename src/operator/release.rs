@@ -6,66 +6,63 @@ mod delivery;
 mod inventory;
 mod objects;
 mod provider;
+mod roll_up;
 mod tear_down;
 pub(super) mod users;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tracing::debug;
 
-use super::context::{Context, Resolution, ResolvedRelease};
+use super::context::{Context, Resolution};
 use super::metrics::Queue;
 use super::objects::index;
 use super::reconcile::ReconcileError;
 use super::{retry, status};
-use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason, labels};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus};
+use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::holder::{self, HolderFacts};
 use crate::plan::{self, Plan};
-use crate::rollup::{
-    ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report, Usage, cluster_stack_release, ready_of,
-};
+use crate::rollup::{Moment, ObjectFacts, Usage};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, Teardown, decide_release_action,
-    decide_teardown, is_retiring,
+    ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, Teardown, TeardownFacts,
+    decide_release_action, decide_teardown, is_retiring,
 };
-use content::{Content, Known};
+use content::Content;
 use delivery::{Receipts, act};
 use provider::Provider;
+use roll_up::{Share, roll_up};
 
 /// Maximum number of Clusters that the status of a release lists as users.
 const MAX_RECORDED_USERS: usize = 5;
 
-/// Delay before a retry if the kind of the provider's object is not listed yet.
-const REQUEUE_UNLISTED_AFTER: Duration = Duration::from_secs(5);
-
-/// Delay before a retry if a release of another namespace has a source of the release.
-const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
-
 /// The facts about a release: one snapshot at one time.
-struct Facts {
+struct Facts<'a> {
     now: Timestamp,
     key: Key,
     name: ReleaseName,
-    object: Arc<ClusterStackRelease>,
-    /// Its `ClusterStack`, if this operator watches it.
-    owner: Option<Key>,
-    teardown: Teardown,
+    object: &'a ClusterStackRelease,
+    /// The facts about its deletion.
+    teardown: TeardownFacts<'a>,
     /// `None` if the release is torn down, or this operator has no `ClusterStack` for it.
-    found: Option<Found>,
+    found: Option<Found<'a>>,
+    /// Whether the operator can plan for its Clusters since an earlier reconcile.
+    is_usable: bool,
+    /// The time, with the controller of each kind.
+    moments: BTreeMap<FluxKind, Moment>,
 }
 
 /// The facts about a release that is not torn down.
-struct Found {
-    owner: Arc<ClusterStack>,
+struct Found<'a> {
+    owner: &'a ClusterStack,
     content: Content,
     /// The plan for the content, if the content is known.
     planned: Planned,
@@ -85,6 +82,13 @@ struct Planned {
     versions: BTreeMap<AddonName, String>,
 }
 
+/// The decision about a release.
+struct Decision {
+    action: ReleaseAction,
+    /// The reason why a deleted release is kept, if any.
+    hold: Option<Hold>,
+}
+
 /// Reconciles the release with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let Ok(name) = key.name.parse::<ReleaseName>() else {
@@ -96,47 +100,58 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         context.metrics.remove(Queue::ClusterStackRelease, &key.to_string());
         return Ok(Next::Await);
     };
-    let facts = gather(context, object, name).await?;
-    let action = decide_release_action(&facts.action_facts());
-    let receipts = act(context, &facts, &action).await?;
-    let status = roll_up(&facts, &action, &receipts);
-    let next = write_status(context, &facts, &receipts, status.as_ref()).await?;
-    share(context, &facts, &action, &receipts, status.as_ref());
-    let next = next.earlier(receipts.next());
-    let next = next.earlier(prune(context, &facts, &action).await?);
+    let owner = stack_of(context, &object);
+    let facts = gather(context, &object, owner.as_deref(), name).await?;
+    let decision = decide(&facts);
+    let receipts = act(context, &facts, &decision.action).await?;
+    let outcome = roll_up(&facts, &decision, &receipts);
+    write_status(context, &facts, &receipts, outcome.status.as_ref()).await?;
+    share(context, &facts, &decision, outcome.share);
+    let next = outcome.next.earlier(prune(context, &facts, &decision.action).await?);
     receipts.failure.map_or(Ok(next), Err)
 }
 
-/// Gathers the facts about a release.
-async fn gather(
+/// Gathers the facts about a release. The content of a release that is torn down is not read.
+async fn gather<'a>(
     context: &Context,
-    object: Arc<ClusterStackRelease>,
+    object: &'a ClusterStackRelease,
+    owner: Option<&'a ClusterStack>,
     name: ReleaseName,
-) -> Result<Facts, ReconcileError> {
-    let owner = stack_of(context, &object);
-    let teardown = decide_teardown(&tear_down::gather(context, &object, &name, owner.as_deref()).await?);
-    let owner_key = owner.as_deref().map(Key::of);
-    let owner = owner.filter(|_| matches!(teardown, Teardown::Keep(_)));
-    let read = match &owner {
-        Some(owner) => Some(content::content(context, &object, owner, &name).await),
+) -> Result<Facts<'a>, ReconcileError> {
+    let teardown = tear_down::gather(context, object, &name, owner).await?;
+    let owner = owner.filter(|_| matches!(decide_teardown(&teardown), Teardown::Keep(_)));
+    let content = match owner {
+        Some(owner) => Some(content::content(context, object, owner, &name).await),
         None => None,
     };
     let now = context.clock.now();
-    let found = match owner.zip(read) {
-        Some((owner, read)) => {
-            let planned = planned(context, &object, &owner, &read, now)?;
-            Some(Found {
-                content: unless_held(context, &object, read, &planned.plan),
-                planned,
-                provider: provider::provider(context, &object, &owner),
-                recorded: objects::recorded_objects(context, &object, now),
-                usage: usage(context, &object, &name),
-                owner,
-            })
-        }
+    let found = match owner.zip(content) {
+        Some((owner, content)) => Some(found(context, (object, &name), owner, content, now)?),
         None => None,
     };
-    Ok(Facts { now, key: Key::of(&*object), name, object, owner: owner_key, teardown, found })
+    let key = Key::of(object);
+    let is_usable = matches!(context.resolution(&key), Some(Resolution::Usable(_)));
+    let moments = FluxKind::ALL.map(|kind| (kind, context.moment(kind.as_str(), now))).into();
+    Ok(Facts { now, key, name, object, teardown, found, is_usable, moments })
+}
+
+/// Gathers the facts about a release with this content.
+fn found<'a>(
+    context: &Context,
+    (object, name): (&ClusterStackRelease, &ReleaseName),
+    owner: &'a ClusterStack,
+    content: Content,
+    now: Timestamp,
+) -> Result<Found<'a>, ReconcileError> {
+    let planned = planned(context, object, owner, &content, now)?;
+    Ok(Found {
+        content: unless_held(context, object, content, &planned.plan),
+        planned,
+        provider: provider::provider(context, object, owner),
+        recorded: objects::recorded_objects(context, object, now),
+        usage: usage(context, object, name),
+        owner,
+    })
 }
 
 /// Plans a release, and observes the planned objects.
@@ -155,13 +170,13 @@ fn planned(
     Ok(Planned { plan: Arc::new(plan), observed, versions: objects::versions(context, &inputs) })
 }
 
-/// Returns the content, or the report that a release of another namespace has one of its sources.
+/// Returns the content, or the hold while a release of another namespace has one of its sources.
 fn unless_held(context: &Context, object: &ClusterStackRelease, read: Content, plan: &Plan) -> Content {
     let all = context.caches.releases.all();
     let live = |kind, key: &Key| context.caches.flux.get(kind, key);
     let since = |stack: &Key| Some(context.caches.stacks.get(stack)?.metadata.creation_timestamp.as_ref()?.0);
     match holder::hold(plan.objects(), &HolderFacts { ours: object, all: &all, live, since }) {
-        Some(hold) => content::held(&hold),
+        Some(hold) => Content::Held(hold),
         None => read,
     }
 }
@@ -176,140 +191,51 @@ fn usage(context: &Context, object: &ClusterStackRelease, name: &ReleaseName) ->
     }
 }
 
-impl Facts {
-    fn action_facts(&self) -> ReleaseActionFacts<'_> {
-        ReleaseActionFacts {
-            teardown: &self.teardown,
-            owner: self.found.as_ref().map(|found| &*found.owner),
-            is_pinned: self.object.spec.source.is_some(),
-            content: self.found.as_ref().map_or(ContentState::NotRead, |found| found.content.state()),
-        }
-    }
-
-    /// The reason why a deleted release is kept, if any.
-    fn hold(&self) -> Option<&Hold> {
-        match &self.teardown {
-            Teardown::Keep(hold) => hold.as_ref(),
-            _ => None,
-        }
-    }
+/// Decides what to do.
+fn decide(facts: &Facts) -> Decision {
+    let teardown = decide_teardown(&facts.teardown);
+    let action = decide_release_action(&ReleaseActionFacts {
+        teardown: &teardown,
+        owner: facts.teardown.owner,
+        is_pinned: facts.object.spec.source.is_some(),
+        content: facts.found.as_ref().map_or(ContentState::NotRead, |found| found.content.state()),
+    });
+    let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };
+    Decision { action, hold }
 }
 
-/// Returns the status of a release; `None` if it stays as it is.
-fn roll_up(facts: &Facts, action: &ReleaseAction, receipts: &Receipts) -> Option<ClusterStackReleaseStatus> {
-    if let ReleaseAction::TearDown(teardown) = action {
-        return tear_down::roll_up(&facts.object, teardown, facts.now);
-    }
-    let found = facts.found.as_ref().filter(|_| *action != ReleaseAction::Await)?;
-    let content = match &found.content {
-        Content::Known(known) => {
-            ContentFacts::Known { release: &known.release, mutated: known.mutated.clone() }
-        }
-        Content::Invalid(report) => ContentFacts::Unusable(report.clone()),
-        Content::NotRead(report) | Content::Unavailable(report) => ContentFacts::Unread(report.clone()),
-    };
-    let rolled = ReleaseFacts {
-        generation: facts.object.metadata.generation.unwrap_or_default(),
-        requested_at: facts.object.annotations().get(labels::REQUESTED_AT).cloned(),
-        content,
-        provider: found.provider.report.clone(),
-        objects: receipts.objects.clone(),
-        class_hold: receipts.class_hold.clone(),
-        usage: found.usage.clone(),
-        deletion_hold: facts.hold().cloned(),
-    };
-    let old = facts.object.status.clone().unwrap_or_default();
-    Some(cluster_stack_release(rolled, &old, facts.now))
-}
-
-/// Writes the status if it changed, and returns when it may change without an event.
+/// Writes the status if it changed.
 async fn write_status(
     context: &Context,
-    facts: &Facts,
+    facts: &Facts<'_>,
     receipts: &Receipts,
     status: Option<&ClusterStackReleaseStatus>,
-) -> Result<Next, ReconcileError> {
-    let Some(status) = status else { return Ok(Next::Await) };
-    let Some(found) = &facts.found else {
-        status::write_deletion(context, &*facts.object, status).await?;
-        return Ok(Next::Await);
-    };
-    let verdicts: Vec<_> = receipts
-        .objects
-        .iter()
-        .filter_map(|object| Some((object.id.clone(), object.verdict.clone()?)))
-        .collect();
+) -> Result<(), RequestError> {
+    let Some(status) = status else { return Ok(()) };
+    if facts.found.is_none() {
+        return status::write_deletion(context, facts.object, status).await;
+    }
+    let verdicts = receipts.objects.iter().filter_map(|object| Some((&*object.id.kind, object.verdict.as_ref()?)));
     let holds = receipts.class_hold.iter().map(|hold| hold.reason);
-    let by_kind = verdicts.iter().map(|(id, verdict)| (id.kind.as_str(), verdict));
-    context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), by_kind, holds);
-    let next = objects::next_limit(context, &verdicts, status, facts.now);
-    // No event announces that no API serves a kind.
-    let is_unlisted = found.provider.report.reason == Reason::NotYetReported.as_str();
-    let next = if is_unlisted { next.earlier(Next::After(REQUEUE_UNLISTED_AFTER)) } else { next };
-    // Nothing in this namespace changes when the other release lets go of the source.
-    let is_held = matches!(&found.content, Content::Invalid(report) if report.reason == Reason::ReleaseClaimed.as_str());
-    let next = if is_held { next.earlier(Next::After(REQUEUE_HELD_AFTER)) } else { next };
-    status::write(context, &*facts.object, status).await?;
-    Ok(next)
+    context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), verdicts, holds);
+    status::write(context, facts.object, status).await
 }
 
 /// Reports to the reconciles of the Clusters of a release what they can have.
-fn share(
-    context: &Context,
-    facts: &Facts,
-    action: &ReleaseAction,
-    receipts: &Receipts,
-    status: Option<&ClusterStackReleaseStatus>,
-) {
-    let record = |found| context.set_resolution(&facts.key, &facts.name.class_name(), found);
-    if let ReleaseAction::Forget(hold) = action {
+fn share(context: &Context, facts: &Facts, decision: &Decision, share: Share) {
+    if let ReleaseAction::Forget(_) = decision.action {
         debug!("its ClusterStack does not exist, or belongs to another operator");
-        // The operator stops delivering to the Clusters: after a change of the ClusterStack's labels the operator of
-        // another shard delivers to them. If the release is deleted but kept for Clusters that use it, no operator does.
-        let held = hold.as_ref().map(|hold| {
-            let report = Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message);
-            Resolution::Unusable(report)
-        });
-        record(held);
         context.metrics.remove(Queue::ClusterStackRelease, &facts.key.to_string());
     }
-    let Some(found) = &facts.found else { return };
-    let ready = status.map(ready_of);
-    match (&found.content, ready) {
-        // The addons would get the content of another client.
-        (Content::Known(_), Some(ready)) if receipts.is_without_source => {
-            record(Some(Resolution::Unusable(ready)));
-        }
-        (Content::Known(known), Some(ready)) => record(Some(resolution(found, known, ready))),
-        (Content::Invalid(_), Some(ready)) => record(Some(Resolution::Unusable(ready))),
-        // A usable resolution of this process stays: pinned content does not change. A status from an earlier process may
-        // be outdated.
-        (Content::NotRead(report) | Content::Unavailable(report), _)
-            if !matches!(context.resolution(&facts.key), Some(Resolution::Usable(_))) =>
-        {
-            record(Some(Resolution::Unusable(report.clone())));
-        }
-        _ => {}
+    if let Share::Changed(resolution) = share {
+        context.set_resolution(&facts.key, &facts.name.class_name(), resolution);
     }
-}
-
-fn resolution(found: &Found, known: &Known, ready: Report) -> Resolution {
-    Resolution::Usable(Arc::new(ResolvedRelease {
-        stack_key: Key::of(&*found.owner),
-        suspended: found.owner.spec.suspend,
-        allowed_deletions: found.owner.annotations().get(labels::PRUNE).cloned(),
-        ready,
-        stack: known.stack.clone(),
-        release: known.release.clone(),
-        contents: known.contents.clone(),
-        versions: found.planned.versions.clone(),
-    }))
 }
 
 /// Deletes the objects of a deleted release. For other releases, asks Flux to retry the installations that it gave up on.
-async fn prune(context: &Context, facts: &Facts, action: &ReleaseAction) -> Result<Next, RequestError> {
+async fn prune(context: &Context, facts: &Facts<'_>, action: &ReleaseAction) -> Result<Next, RequestError> {
     match action {
-        ReleaseAction::TearDown(teardown) => tear_down::prune(context, &facts.object, teardown).await,
+        ReleaseAction::TearDown(teardown) => tear_down::prune(context, facts.object, teardown).await,
         ReleaseAction::Deliver(mode) if mode.writes() => {
             retry::retry(context, &index::owned_by("ClusterStackRelease", &facts.key)).await
         }
@@ -350,3 +276,6 @@ pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Optio
     let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
     object.is_owned_by(&stack).then_some(stack)
 }
+
+#[cfg(test)]
+mod tests;

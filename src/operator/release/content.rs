@@ -27,6 +27,8 @@ pub(super) enum Content {
     NotRead(Report),
     /// The release or its `ClusterStack` is invalid.
     Invalid(Report),
+    /// A release of another namespace has one of the sources.
+    Held(Hold),
     /// The content is temporarily unavailable.
     Unavailable(Report),
     /// The content was read.
@@ -57,7 +59,7 @@ impl Content {
     pub(super) fn state(&self) -> ContentState {
         match self {
             Self::NotRead(_) => ContentState::NotRead,
-            Self::Invalid(_) => ContentState::Invalid,
+            Self::Invalid(_) | Self::Held(_) => ContentState::Invalid,
             Self::Unavailable(_) => ContentState::Unavailable,
             Self::Known(_) => ContentState::Known,
         }
@@ -66,11 +68,6 @@ impl Content {
 
 fn invalid(reason: &str, message: &str) -> Content {
     Content::Invalid(Report::new(ConditionStatus::False, reason, message))
-}
-
-/// Reports that a release of another namespace has one of the sources.
-pub(super) fn held(hold: &Hold) -> Content {
-    invalid(hold.reason.as_str(), &hold.message)
 }
 
 fn not_read(name: &ReleaseName) -> Content {

@@ -53,11 +53,11 @@ impl Receipts {
 /// Carries out a decision.
 pub(super) async fn act(
     context: &Context,
-    facts: &Facts,
+    facts: &Facts<'_>,
     action: &ReleaseAction,
 ) -> Result<Receipts, ReconcileError> {
     if let ReleaseAction::TearDown(Teardown::Uninstall(_)) = action {
-        tear_down::cancel_commits(context, facts.owner.as_ref(), &facts.name);
+        tear_down::cancel_commits(context, facts.teardown.owner, &facts.name);
     }
     let Some(found) = &facts.found else { return Ok(Receipts::default()) };
     match (action, &found.content) {
@@ -75,8 +75,8 @@ pub(super) async fn act(
 /// Delivers a release. A refusal by the API server is reported together with the objects that were delivered before it.
 async fn deliver(
     context: &Context,
-    facts: &Facts,
-    found: &Found,
+    facts: &Facts<'_>,
+    found: &Found<'_>,
     known: &Known,
     mode: DeliveryMode,
 ) -> Result<Receipts, ReconcileError> {
@@ -101,13 +101,13 @@ async fn deliver(
 
 async fn deliver_steps(
     context: &Context,
-    facts: &Facts,
-    found: &Found,
+    facts: &Facts<'_>,
+    found: &Found<'_>,
     known: &Known,
     mode: DeliveryMode,
     receipts: &mut Receipts,
 ) -> Result<(), ReconcileError> {
-    let delivery = Delivery { context, object: &facts.object, known, now: facts.now };
+    let delivery = Delivery { context, object: facts.object, known, now: facts.now };
     let source_hold = deliver_step(&delivery, found, mode, Step::Sources, &mut receipts.objects).await?;
     receipts.is_without_source = source_hold.is_some();
     receipts.class_hold = match source_hold {
@@ -122,7 +122,7 @@ async fn deliver_steps(
 /// the class is not delivered, if any.
 async fn deliver_class(
     delivery: &Delivery<'_>,
-    found: &Found,
+    found: &Found<'_>,
     mode: DeliveryMode,
     receipts: &mut Vec<ObjectFacts>,
 ) -> Result<Option<Hold>, ReconcileError> {
@@ -148,7 +148,7 @@ async fn deliver_class(
 
 async fn deliver_step(
     delivery: &Delivery<'_>,
-    found: &Found,
+    found: &Found<'_>,
     mode: DeliveryMode,
     step: Step,
     receipts: &mut Vec<ObjectFacts>,
@@ -174,15 +174,15 @@ fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: b
     let plan = found.planned.plan.only(&steps);
     let (subject, change) = (Subject::Release(facts.name.to_string()), Change::Planned(Arc::new(plan)));
     let requester = (Queue::ClusterStackRelease, facts.key.clone());
-    commit(context, &Key::of(&*found.owner), subject, change, requester);
+    commit(context, &Key::of(found.owner), subject, change, requester);
 }
 
 /// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended.
-async fn forward_request(context: &Context, facts: &Facts, found: &Found) -> Result<(), RequestError> {
+async fn forward_request(context: &Context, facts: &Facts<'_>, found: &Found<'_>) -> Result<(), RequestError> {
     if found.owner.spec.suspend {
         return Ok(());
     }
-    let object = &*facts.object;
+    let object = facts.object;
     let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
     for recorded in object.status.iter().flat_map(|status| &status.objects) {
         let kind = FluxKind::of(&recorded.kind);

@@ -19,7 +19,7 @@ use super::super::reconcile::ReconcileError;
 use super::content::Known;
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
-use crate::api::{ClusterStackRelease, ClusterStackReleaseStatus, labels};
+use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
@@ -31,7 +31,6 @@ use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{self, Expected, ObjectFacts, Verdict, kept_object, object_since};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::runtime::queue::{Next, at};
 use crate::subscription::DeliveryMode;
 
 /// An applied object.
@@ -322,17 +321,4 @@ fn find_chart(context: &Context, inputs: &ReleaseInputs, name: &str) -> Option<A
     let beside = Key::new(inputs.stack.source.namespace.as_str(), name);
     let charts = context.caches.flux.of(FluxKind::HelmChart);
     charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
-}
-
-/// Returns when a verdict may change without an event.
-pub(super) fn next_limit(
-    context: &Context,
-    verdicts: &[(ObjectId, Verdict)],
-    status: &ClusterStackReleaseStatus,
-    now: Timestamp,
-) -> Next {
-    let limits = verdicts.iter().filter_map(|(id, verdict)| {
-        context.moment(&id.kind, now).next_limit(verdict, kept_object(&status.objects, id)?.since.as_ref()?.0)
-    });
-    limits.min().map_or(Next::Await, |limit| at(limit, now))
 }

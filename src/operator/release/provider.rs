@@ -20,6 +20,8 @@ use crate::runtime::cache::Key;
 pub(super) struct Provider {
     /// The readiness of the provider's object.
     pub(super) report: Report,
+    /// Whether the kind of the object or of its template is not listed yet.
+    pub(super) is_unlisted: bool,
     /// The change to write, if the object differs from its template.
     change: Option<Change>,
 }
@@ -33,7 +35,7 @@ struct Change {
 
 impl From<Report> for Provider {
     fn from(report: Report) -> Self {
-        Self { report, change: None }
+        Self { report, is_unlisted: false, change: None }
     }
 }
 
@@ -51,12 +53,9 @@ pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: 
         return Report::new(ConditionStatus::False, Reason::AccessDenied.as_str(), message).into();
     }
     let (wanted, made) = (provider_reference(template), provider_reference(object));
-    let Ok(found) = context.related.get(&of, &wanted, Depth::Whole) else {
-        return Report::not_yet_reported().into();
-    };
-    let Ok(live) = context.related.get(&namespace, &made, Depth::Whole) else {
-        return Report::not_yet_reported().into();
-    };
+    let unlisted = || Provider { is_unlisted: true, ..Report::not_yet_reported().into() };
+    let Ok(found) = context.related.get(&of, &wanted, Depth::Whole) else { return unlisted() };
+    let Ok(live) = context.related.get(&namespace, &made, Depth::Whole) else { return unlisted() };
     let Some(found) = found else {
         let message = format!("{} {of}/{} does not exist", wanted.kind, wanted.name);
         let reason = Reason::ProviderTemplateNotFound.as_str();
@@ -66,7 +65,8 @@ pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: 
     let desired = provider_object(release, object, &found.value);
     let is_written = live.is_some_and(|live| is_provider_object_written(live, &desired));
     let change = Change { key: Key::new(&namespace, &made.name), kind: kind(object), object: desired };
-    Provider { report: provider_ready(&made, live), change: (!is_written).then_some(change) }
+    let report = provider_ready(&made, live);
+    Provider { report, is_unlisted: false, change: (!is_written).then_some(change) }
 }
 
 /// Writes the provider's object if it differs from its template.

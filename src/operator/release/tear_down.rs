@@ -87,9 +87,9 @@ async fn is_used(
 }
 
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.
-pub(super) fn cancel_commits(context: &Context, owner: Option<&Key>, name: &ReleaseName) {
+pub(super) fn cancel_commits(context: &Context, owner: Option<&ClusterStack>, name: &ReleaseName) {
     if let Some(owner) = owner {
-        context.git.pending_commits.cancel_of(owner, &Subject::Release(name.to_string()));
+        context.git.pending_commits.cancel_of(&Key::of(owner), &Subject::Release(name.to_string()));
     }
 }
 
