@@ -39,6 +39,8 @@ use crate::subscription;
 const LIST_TIMEOUT: Duration = Duration::from_mins(5);
 /// Timeout for fetching one release.
 const FETCH_TIMEOUT: Duration = Duration::from_mins(15);
+/// Delay before a retry while another task uses the clone.
+const REQUEUE_BUSY_AFTER: Duration = Duration::from_secs(1);
 
 /// Publishes the missing releases of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -50,23 +52,48 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
-    let (report, next) = match publish_missing(context, key, stack, upstream).await {
-        Ok(report) => (report, Next::After(upstream.interval.to_std())),
-        Err(Stop::Busy) => return Ok(Next::After(Duration::from_secs(1))),
-        Err(Stop::Held(hold, class)) => {
-            warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
-            let next = match class {
-                Class::Transient => Next::Retry,
-                // A fetch fails again until the release is fixed upstream.
-                Class::Terminal => Next::After(upstream.interval.to_std()),
-            };
-            (Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message), next)
-        }
-    };
-    if context.published.set(key, Some(report)) {
+    let result = publish_missing(context, key, stack, upstream).await;
+    if let Err(Stop::Held(hold, _)) = &result {
+        warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
+    }
+    let (report, next) = roll_up(result, upstream.interval.to_std());
+    if report.is_some() && context.published.set(key, report) {
         context.triggers.stacks.now(key.clone());
     }
     Ok(next)
+}
+
+/// The decision of a publication.
+#[derive(Debug, PartialEq, Eq)]
+struct Decision {
+    /// The releases that the `ClusterStack` offers and that are published upstream.
+    offered: BTreeSet<ReleaseName>,
+    /// Those of them that the stack repository does not have.
+    missing: Vec<ReleaseName>,
+}
+
+/// Decides which releases to publish. `there` are those in the stack repository.
+fn decide(stack: &ClusterStack, listing: &Listing, there: &BTreeSet<ReleaseName>) -> Decision {
+    let offered = subscription::offered(&stack.spec, Some(&listing.releases));
+    let offered: BTreeSet<ReleaseName> = offered.intersection(&listing.releases).cloned().collect();
+    let missing = offered.difference(there).cloned().collect();
+    Decision { offered, missing }
+}
+
+/// Returns the report about a publication, if there is a new one, and when to publish again.
+fn roll_up(result: Result<Report, Stop>, interval: Duration) -> (Option<Report>, Next) {
+    match result {
+        Ok(report) => (Some(report), Next::After(interval)),
+        Err(Stop::Busy) => (None, Next::After(REQUEUE_BUSY_AFTER)),
+        Err(Stop::Held(hold, class)) => {
+            let next = match class {
+                Class::Transient => Next::Retry,
+                // A fetch fails again until the release is fixed upstream.
+                Class::Terminal => Next::After(interval),
+            };
+            (Some(Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message)), next)
+        }
+    }
 }
 
 /// A reason why nothing was published.
@@ -96,11 +123,10 @@ async fn publish_missing(
     let origin = origin::open(context, &key.namespace, upstream).await?;
     let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
-    let wanted = wanted(stack, &listing);
     let target = publish::Target::of(context, key, git, upstream).await?;
-    let there = target.clone().releases(context).await?;
+    let decision = decide(stack, &listing, &target.clone().releases(context).await?);
     let (mut is_changed, mut failures, mut held) = (false, Vec::new(), Vec::new());
-    for name in wanted.difference(&there) {
+    for name in &decision.missing {
         // An unusable release does not block the others.
         match publish_one(context, &*origin, name, &target, &upstream.url).await {
             Ok(Ok(Published::Written(committed))) => {
@@ -119,7 +145,7 @@ async fn publish_missing(
     if let Some((hold, class)) = together(failures) {
         return Err(Stop::Held(hold, class));
     }
-    Ok(report(&wanted, &listing, &held))
+    Ok(report(&decision.offered, &listing, &held))
 }
 
 /// Publishes a release, or returns its hold without fetching it.
@@ -165,16 +191,10 @@ fn together(failures: Vec<(Hold, Class)>) -> Option<(Hold, Class)> {
     Some((Hold { message, ..first }, class))
 }
 
-/// Returns the releases that the `ClusterStack` offers and that are published upstream.
-fn wanted(stack: &ClusterStack, listing: &Listing) -> BTreeSet<ReleaseName> {
-    let offered = subscription::offered(&stack.spec, Some(&listing.releases));
-    offered.intersection(&listing.releases).cloned().collect()
-}
-
 /// Returns the report if the branch has all offered releases that are not held. An unchanged state gives the same message.
-fn report(wanted: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
+fn report(offered: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
     let all = listing.releases.len();
-    let message = match (wanted.last(), held) {
+    let message = match (offered.last(), held) {
         (None, _) => "the ClusterStack offers no release that is published upstream".to_owned(),
         (Some(latest), []) => {
             format!("the stack repository has {latest} and all other offered releases, of {all} upstream")

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -39,51 +40,116 @@ const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 /// `Kustomization`s, with the last revision that each has applied.
 type Kustomizations = BTreeMap<Key, Option<String>>;
 
+/// The facts about a pass: one snapshot at one time.
+struct Facts<'a> {
+    now: Timestamp,
+    key: &'a Key,
+    /// The settings; `None` if the `ClusterStack` does not exist or is not delivered through Git.
+    git: Option<&'a GitDelivery>,
+    /// Whether the operator writes for the `ClusterStack`.
+    may_write: bool,
+    /// The result of the last pass.
+    before: Option<Progress>,
+    batch: Batch,
+    kustomizations: Kustomizations,
+}
+
+/// The decision about a pass.
+#[derive(Debug, PartialEq)]
+enum Pass<'a> {
+    /// Forget what was committed: nothing is committed for the `ClusterStack` now.
+    Forget,
+    /// Wait: nothing is to be committed, and the branch does not have to be checked.
+    Wait(Next),
+    /// Fetch the branch, and commit what is requested.
+    Commit {
+        git: &'a GitDelivery,
+        /// The last pass for the same branch and directory.
+        before: Box<Progress>,
+        /// Whether everything is requested again, because it was committed elsewhere.
+        is_moved: bool,
+    },
+}
+
 /// Commits the requested changes of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key);
-    let Some((stack, git)) = stack.as_ref().and_then(|stack| Some((stack, stack.spec.delivery.git()?)))
-    else {
-        context.git.pending_commits.remove_stack(key);
-        context.git.progress.set(key, None);
-        return Ok(Next::Await);
-    };
-    if stack.spec.suspend || !context.api.may_write() {
-        return Ok(Next::Await);
-    }
-    let mut before = context.git.progress.get(key).unwrap_or_default();
-    if before.place != Place::of(git) {
-        if before.looked.is_some() {
-            info!(stack = %key, "delivery.git was changed: committing everything again");
-            context.git.pending_commits.forget(key);
-            enqueue_all_of(context, key);
+    let facts = gather(context, key, stack.as_deref()).await?;
+    match decide(&facts) {
+        Pass::Forget => {
+            context.git.pending_commits.remove_stack(key);
+            context.git.progress.set(key, None);
+            Ok(Next::Await)
         }
-        before = Progress { place: Place::of(git), ..Progress::default() };
+        Pass::Wait(next) => Ok(next),
+        Pass::Commit { git, before, is_moved } => {
+            if is_moved {
+                info!(stack = %key, "delivery.git was changed: committing everything again");
+                context.git.pending_commits.forget(key);
+                enqueue_all_of(context, key);
+            }
+            Ok(match commit(context, &facts, git, &before).await {
+                Ok(Some(done)) => finish(context, &facts, git, done),
+                Ok(None) => Next::After(REQUEUE_BUSY_AFTER),
+                Err(why) => failed(context, &facts, *before, why),
+            })
+        }
     }
-    let batch = context.git.pending_commits.requested(key);
-    let kustomizations = kustomizations(context, key).await?;
-    let now = context.clock.now();
-    let is_fresh =
-        before.looked.is_some_and(|then| now.duration_since(then).unsigned_abs() < REFRESH_INTERVAL);
-    if batch.is_empty() && is_fresh && before.kustomizations == kustomizations && before.hold.is_none() {
-        return Ok(next(&before));
-    }
-    let job = match job(context, key, git, &batch, &before, kustomizations.clone()).await {
-        Ok(job) => job,
-        Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
+}
+
+/// Gathers the facts about a pass. Asks the API server what Flux applied if the operator may commit.
+async fn gather<'a>(
+    context: &Context,
+    key: &'a Key,
+    stack: Option<&'a ClusterStack>,
+) -> Result<Facts<'a>, RequestError> {
+    let git = stack.and_then(|stack| stack.spec.delivery.git());
+    let may_write = stack.is_some_and(|stack| !stack.spec.suspend) && context.api.may_write();
+    let kustomizations = match git.filter(|_| may_write) {
+        Some(_) => kustomizations(context, key).await?,
+        None => Kustomizations::new(),
     };
+    let (before, batch) = (context.git.progress.get(key), context.git.pending_commits.requested(key));
+    Ok(Facts { now: context.clock.now(), key, git, may_write, before, batch, kustomizations })
+}
+
+/// Decides whether to commit.
+fn decide<'a>(facts: &Facts<'a>) -> Pass<'a> {
+    let Some(git) = facts.git else { return Pass::Forget };
+    if !facts.may_write {
+        return Pass::Wait(Next::Await);
+    }
+    let before = facts.before.clone().unwrap_or_default();
+    if before.place != Place::of(git) {
+        let is_moved = before.looked.is_some();
+        let before = Progress { place: Place::of(git), ..Progress::default() };
+        return Pass::Commit { git, before: Box::new(before), is_moved };
+    }
+    let age = before.looked.map(|then| facts.now.duration_since(then).unsigned_abs());
+    let is_unchanged = facts.batch.is_empty() && before.kustomizations == facts.kustomizations;
+    if is_unchanged && before.hold.is_none() && age.is_some_and(|age| age < REFRESH_INTERVAL) {
+        return Pass::Wait(next(&before));
+    }
+    Pass::Commit { git, before: Box::new(before), is_moved: false }
+}
+
+/// Commits and pushes on a separate thread, and opens a pull request if the settings require one. Returns `None` while
+/// another `ClusterStack` uses the clone.
+async fn commit(
+    context: &Context,
+    facts: &Facts<'_>,
+    git: &GitDelivery,
+    before: &Progress,
+) -> Result<Option<Done>, Hold> {
+    let job = job(context, facts, git, before).await?;
     let (url, directory) = (job.access.url.clone(), job.directory.clone());
     let done = match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, move || job.run()).await {
         Ok(Ok(done)) => done,
-        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(Next::After(REQUEUE_BUSY_AFTER)),
-        Ok(Err(error)) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
-        Err(error) => return Ok(failed(context, key, &batch, before, push_failed(&error))),
+        Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(None),
+        Ok(Err(error)) => return Err(push_failed(&error)),
+        Err(error) => return Err(push_failed(&error)),
     };
-    let done = match proposed(context, key, git, &batch, done).await {
-        Ok(done) => done,
-        Err(hold) => return Ok(failed(context, key, &batch, before, hold)),
-    };
-    Ok(finish(context, stack, git, &batch, done, kustomizations))
+    proposed(context, facts.key, git, &facts.batch, done).await.map(Some)
 }
 
 /// Opens a pull request if the settings require one, and holds the changes until it is merged.
@@ -114,19 +180,18 @@ fn push_failed(error: &impl std::fmt::Display) -> Hold {
 /// Returns the input of the thread, or the hold if it is not available.
 async fn job(
     context: &Context,
-    key: &Key,
+    facts: &Facts<'_>,
     git: &GitDelivery,
-    batch: &Batch,
     before: &Progress,
-    kustomizations: Kustomizations,
 ) -> Result<Job, Hold> {
-    let access = secrets::git_access(context, &key.namespace, &git.url, git.secret_ref.as_ref()).await?;
-    let signer = secrets::signer(context, &key.namespace, &git.commit).await?;
-    let directory = context.git.directory(&key.namespace, &git.url);
+    let namespace = &facts.key.namespace;
+    let access = secrets::git_access(context, namespace, &git.url, git.secret_ref.as_ref()).await?;
+    let signer = secrets::signer(context, namespace, &git.commit).await?;
+    let directory = context.git.directory(namespace, &git.url);
     let directory = directory.map_err(|error| push_failed(&error))?;
     let author = &git.commit.author;
     Ok(Job {
-        stack: key.to_string(),
+        stack: facts.key.to_string(),
         directory,
         access,
         signer,
@@ -138,9 +203,9 @@ async fn job(
             time: context.clock.now(),
         },
         by_pull_request: git.pull_request.is_some(),
-        batch: batch.clone(),
+        batch: facts.batch.clone(),
         before: before.seen.clone(),
-        kustomizations,
+        kustomizations: facts.kustomizations.clone(),
         may_write: {
             let api = context.api.clone();
             Box::new(move || api.may_write())
@@ -149,10 +214,12 @@ async fn job(
 }
 
 /// Records that nothing could be committed, for this reason.
-fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Hold) -> Next {
+fn failed(context: &Context, facts: &Facts, before: Progress, why: Hold) -> Next {
+    let key = facts.key;
     warn!(stack = %key, reason = %why.reason, "{}", why.message);
-    let held: BTreeMap<Subject, Hold> = batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
-    complete(context, key, batch, &held);
+    let held: BTreeMap<Subject, Hold> =
+        facts.batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
+    complete(context, key, &facts.batch, &held);
     if context.git.progress.set(key, Some(Progress { hold: Some(why), ..before })) {
         context.triggers.stacks.now(key.clone());
     }
@@ -160,27 +227,20 @@ fn failed(context: &Context, key: &Key, batch: &Batch, before: Progress, why: Ho
 }
 
 /// Records the result of a pass, and enqueues the reconciles that wait for it.
-fn finish(
-    context: &Context,
-    stack: &ClusterStack,
-    git: &GitDelivery,
-    batch: &Batch,
-    done: Done,
-    kustomizations: Kustomizations,
-) -> Next {
-    let key = Key::of(stack);
+fn finish(context: &Context, facts: &Facts, git: &GitDelivery, done: Done) -> Next {
+    let key = facts.key;
     if let Some(commit) = done.pushed {
-        info!(stack = %key, %commit, changes = batch.len(), "pushed");
+        info!(stack = %key, %commit, changes = facts.batch.len(), "pushed");
     }
     if done.is_changed_by_others {
         info!(stack = %key, "another author changed committed files: comparing all of them again");
-        context.git.pending_commits.forget(&key);
-        enqueue_all_of(context, &key);
+        context.git.pending_commits.forget(key);
+        enqueue_all_of(context, key);
     }
-    complete(context, &key, batch, &done.held);
+    complete(context, key, &facts.batch, &done.held);
     let progress = Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
-        kustomizations,
+        kustomizations: facts.kustomizations.clone(),
         lagging: done.lagging,
         hold: done.held.into_values().next(),
         looked: Some(context.clock.now()),
@@ -188,8 +248,8 @@ fn finish(
         place: Place::of(git),
     };
     let next = next(&progress);
-    if context.git.progress.set(&key, Some(progress)) {
-        context.triggers.stacks.now(key);
+    if context.git.progress.set(key, Some(progress)) {
+        context.triggers.stacks.now(key.clone());
     }
     next
 }
@@ -227,3 +287,6 @@ async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations
     }
     Ok(kustomizations)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Tests of the decision about a pass.
+
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::super::pending_commits::Change;
+use super::*;
+
+const NOW: &str = "2026-11-23T02:00:00Z";
+
+fn git(branch: &str) -> GitDelivery {
+    let url = "https://git.example.org/fleet.git";
+    serde_json::from_value(json!({"url": url, "branch": branch, "path": "fleet"})).unwrap()
+}
+
+fn kustomizations(revision: &str) -> Kustomizations {
+    [(Key::new("flux-system", "fleet"), Some(revision.to_owned()))].into()
+}
+
+/// Returns the result of a pass that many seconds ago, after Flux had applied `a`.
+fn progress(seconds: i64) -> Progress {
+    let now: Timestamp = NOW.parse().unwrap();
+    Progress {
+        kustomizations: kustomizations("a"),
+        looked: Some(now - SignedDuration::from_secs(seconds)),
+        place: Place::of(&git("main")),
+        ..Progress::default()
+    }
+}
+
+/// Formats the decision of a pass for `main`, whose batch has this many changes.
+fn decided(git: Option<&GitDelivery>, may_write: bool, before: Option<Progress>, changes: usize) -> String {
+    let change = |number: usize| (Subject::Release(number.to_string()), Change::Gone);
+    let facts = Facts {
+        now: NOW.parse().unwrap(),
+        key: &Key::new("stacks", "demo"),
+        git,
+        may_write,
+        before,
+        batch: (0..changes).map(change).collect(),
+        kustomizations: kustomizations("a"),
+    };
+    match decide(&facts) {
+        Pass::Forget => "forget".to_owned(),
+        Pass::Wait(Next::After(delay)) => format!("wait {} s", delay.as_secs()),
+        Pass::Wait(next) => format!("wait {next:?}"),
+        Pass::Commit { before, is_moved, .. } => {
+            assert_eq!(before.place, Place::of(git.unwrap()));
+            format!("commit, moved {is_moved}, looked {}", before.looked.is_some())
+        }
+    }
+}
+
+#[test]
+fn pass_commits_what_is_requested_or_checks_branch() {
+    let (main, other) = (git("main"), git("other"));
+    let held = |seconds| {
+        let hold = Hold { reason: Reason::FileEdited, message: "edited".to_owned() };
+        Progress { hold: Some(hold), ..progress(seconds) }
+    };
+    let lagging = || Progress { lagging: Some(Key::new("flux-system", "fleet")), ..progress(10) };
+    let applied = || Progress { kustomizations: kustomizations("b"), ..progress(10) };
+    for (what, git, may_write, before, changes, expected) in [
+        ("without Git", None, true, Some(progress(10)), 1, "forget"),
+        ("without Git, suspended", None, false, None, 0, "forget"),
+        ("suspended or not the leader", Some(&main), false, None, 1, "wait Await"),
+        ("suspended after a change of the branch", Some(&other), false, Some(progress(10)), 1, "wait Await"),
+        ("the first pass", Some(&main), true, None, 0, "commit, moved false, looked false"),
+        ("another branch", Some(&other), true, Some(progress(10)), 0, "commit, moved true, looked false"),
+        ("a request", Some(&main), true, Some(progress(10)), 1, "commit, moved false, looked true"),
+        ("nothing", Some(&main), true, Some(progress(299)), 0, "wait 300 s"),
+        ("nothing since the interval", Some(&main), true, Some(progress(300)), 0, "commit, moved false, looked true"),
+        ("Flux is behind", Some(&main), true, Some(lagging()), 0, "wait 3 s"),
+        ("Flux applied a revision", Some(&main), true, Some(applied()), 0, "commit, moved false, looked true"),
+        ("a held change", Some(&main), true, Some(held(10)), 0, "commit, moved false, looked true"),
+    ] {
+        assert_eq!(decided(git, may_write, before, changes), expected, "{what}");
+    }
+}
