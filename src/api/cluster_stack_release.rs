@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterStack, schema};
+use crate::names::Key;
 
 /// The content of the release, and the provider's object that prepares the release.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,13 @@ impl ClusterStackRelease {
     #[must_use]
     pub fn stack_owner(&self) -> Option<&OwnerReference> {
         self.stack_owners().next()
+    }
+
+    /// Returns the key of that `ClusterStack`.
+    #[must_use]
+    pub fn stack_key(&self) -> Option<Key> {
+        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
+        self.stack_owner().map(|owner| Key::new(namespace, &owner.name))
     }
 
     /// All `ClusterStack`s among the owners.

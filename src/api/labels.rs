@@ -50,6 +50,12 @@ pub const CLI_FIELD_MANAGER: &str = "stackflux-cli";
 /// Finalizer on our own objects that have to be cleaned up in order.
 pub const FINALIZER: &str = "clusterstack.x-k8s.io/stackflux";
 
+/// Reports whether an object has [`FINALIZER`].
+#[must_use]
+pub fn has_finalizer(object: &impl kube::Resource) -> bool {
+    object.meta().finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+}
+
 /// Annotation on a `ClusterStack` or a `ClusterStackRelease`: the handling of its objects when it is deleted. The only
 /// value is [`ORPHAN`].
 pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";

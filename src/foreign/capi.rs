@@ -126,6 +126,15 @@ impl Cluster {
         (!name.is_empty()).then_some(ClassReference { name, namespace })
     }
 
+    /// Returns the namespace of the Cluster's class, and the release of the class; `None` without a class, or if the class
+    /// belongs to no cluster stack.
+    #[must_use]
+    pub fn release(&self) -> Option<(String, ReleaseName)> {
+        let class = self.class()?;
+        let release = class.release()?;
+        Some((class.namespace, release))
+    }
+
     /// The same Cluster with another class of the same namespace and with that class's Kubernetes version, in the
     /// spelling of the Cluster. A Cluster without a class stays without one.
     #[must_use]

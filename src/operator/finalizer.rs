@@ -16,7 +16,7 @@ pub async fn ensure<K: Stored<DynamicType = ()>>(
     context: &Context,
     object: Arc<K>,
 ) -> Result<Arc<K>, RequestError> {
-    if object.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+    if labels::has_finalizer(&*object) {
         return Ok(object);
     }
     let mut finalizers = object.finalizers().to_vec();

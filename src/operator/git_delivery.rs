@@ -8,6 +8,7 @@
 //! Reconciles decide as they do without Git, but send nothing to the API server: they request objects or their removal, and
 //! observe the objects that Flux applied. The digest annotation of an object shows whether it is as planned.
 
+pub mod clone;
 mod job;
 pub mod pass;
 pub mod pending_commits;
@@ -116,7 +117,7 @@ pub fn is_removed_from_git(context: &Context, object: &FluxObject) -> bool {
 
 /// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.
 pub fn remove_from_git_for(context: &Context, object: &Namespace, release: &ClusterStackRelease) -> bool {
-    let stacks: Vec<Key> = stack_of(release).into_iter().collect();
+    let stacks: Vec<Key> = release.stack_key().into_iter().collect();
     let (id, requester) = (id_of(object, &()), (Queue::ClusterStackRelease, Key::of(release)));
     is_applied_by_flux(object.meta()) && remove_from_git_of(context, &id, &stacks, None, &requester)
 }
@@ -124,7 +125,7 @@ pub fn remove_from_git_for(context: &Context, object: &Namespace, release: &Clus
 /// Returns the `ClusterStack`s that may have committed the objects that Clusters of a release share. The release in the
 /// object's labels may be deleted while a later one of its line has the same content.
 fn stacks_of_shared(context: &Context, object: &ObjectMeta, release: &Key) -> Vec<Key> {
-    if let Some(stack) = context.caches.releases.get(release).and_then(|release| stack_of(&release)) {
+    if let Some(stack) = context.caches.releases.get(release).and_then(|release| release.stack_key()) {
         return vec![stack];
     }
     let Ok(name) = release.name.parse::<ReleaseName>() else { return Vec::new() };
@@ -158,12 +159,6 @@ fn remove_from_git_of(
         );
     }
     !stacks.is_empty()
-}
-
-/// Returns the `ClusterStack` that a release belongs to.
-fn stack_of(release: &ClusterStackRelease) -> Option<Key> {
-    let owner = release.stack_owner()?;
-    Some(Key::new(&release.namespace().unwrap_or_default(), &owner.name))
 }
 
 fn id_of<K: Resource>(object: &K, kind: &K::DynamicType) -> ObjectId {

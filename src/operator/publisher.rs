@@ -64,7 +64,6 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
 }
 
 /// The decision of a publication.
-#[derive(Debug, PartialEq, Eq)]
 struct Decision {
     /// The releases that the `ClusterStack` offers and that are published upstream.
     offered: BTreeSet<ReleaseName>,

@@ -244,15 +244,17 @@ async fn prune(context: &Context, facts: &Facts<'_>, action: &ReleaseAction) -> 
     }
 }
 
-/// Whether the `ClusterStack` of a release exists, according to a request to the API server.
-pub(super) async fn is_stack_there(
+/// Returns the name of the `ClusterStack` of a release if it exists in another shard: this operator does not watch it, but
+/// the API server has it.
+pub(super) async fn stack_of_other_shard(
     context: &Context,
     object: &ClusterStackRelease,
-) -> Result<bool, RequestError> {
-    let namespace = object.namespace().unwrap_or_default();
-    let Some(owner) = object.stack_owner() else { return Ok(false) };
-    let found: Option<ClusterStack> = context.api.get(&Key::new(&namespace, &owner.name)).await?;
-    Ok(found.is_some_and(|found| found.uid().as_ref() == Some(&owner.uid)))
+) -> Result<Option<String>, RequestError> {
+    let Some(key) = object.stack_key().filter(|_| stack_of(context, object).is_none()) else {
+        return Ok(None);
+    };
+    let found: Option<ClusterStack> = context.api.get(&key).await?;
+    Ok(found.filter(|found| object.is_owned_by(found)).map(|_| key.name))
 }
 
 /// Returns the `ClusterStack`s that a release names as owners, as the API server has them now: this operator may not watch
@@ -271,9 +273,7 @@ pub(super) async fn live_owners(
 
 /// Returns the `ClusterStack` that a release belongs to.
 pub(super) fn stack_of(context: &Context, object: &ClusterStackRelease) -> Option<Arc<ClusterStack>> {
-    let namespace = object.namespace().unwrap_or_default();
-    let owner = object.stack_owner()?;
-    let stack = context.caches.stacks.get(&Key::new(&namespace, &owner.name))?;
+    let stack = context.caches.stacks.get(&object.stack_key()?)?;
     object.is_owned_by(&stack).then_some(stack)
 }
 

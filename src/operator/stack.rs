@@ -122,7 +122,7 @@ async fn gather(
     let repository = Receipt::unchanged(read, source::repository(context, &stack));
     let releases = Releases::gather(context, &stack, read.and_then(|source| source.catalog.read.as_deref()));
     let users = clusters::users(context, &key.namespace, &releases);
-    let pins = pins::gather(context, &stack, read.map(|source| &source.stack), &releases).await?;
+    let pins = pins::gather(context, read.map(|source| &source.stack), &releases).await?;
     let mut facts = Facts {
         now,
         moment: context.moment(FluxKind::GitRepository.as_str(), now),

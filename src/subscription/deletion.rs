@@ -81,7 +81,7 @@ impl Deletion {
 #[must_use]
 pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
     let stack = facts.stack;
-    if !stack.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+    if !labels::has_finalizer(stack) {
         return Deletion::Finished;
     }
     if !is_stack_deletion_confirmed(stack, facts.live.as_ref()) {

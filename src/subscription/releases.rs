@@ -283,7 +283,7 @@ impl DesiredRelease {
     fn is_written(&self, found: &ClusterStackRelease) -> bool {
         found.spec == self.spec
             && found.annotations().get(labels::RETIRING_SINCE) == self.retiring_since.as_ref()
-            && found.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER)
+            && labels::has_finalizer(found)
             && found.owner_references().iter().any(|owner| owner.uid == self.owner.uid)
     }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 
 use super::delivery::DeliveryMode;
 use super::releases::{ReleaseDecision, ReleasesFacts, decide_releases};
@@ -124,7 +123,7 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
     let writes = DeliveryMode::of(stack).writes();
     let is_maintained = writes && stack.metadata.deletion_timestamp.is_none();
     let mut decision = StackDecision {
-        adds_finalizer: is_maintained && !stack.finalizers().iter().any(|name| name == labels::FINALIZER),
+        adds_finalizer: is_maintained && !labels::has_finalizer(stack),
         source: SourceWrite::Nothing,
         forwards_request: false,
         releases: BTreeMap::new(),

@@ -54,7 +54,7 @@ pub fn decide_teardown(facts: &TeardownFacts) -> Teardown {
     if facts.owner.is_none() && facts.is_of_other_shard {
         return Teardown::Keep(None);
     }
-    if !release.finalizers().iter().any(|finalizer| finalizer == labels::FINALIZER) {
+    if !labels::has_finalizer(release) {
         return Teardown::Finished;
     }
     if !is_deletion_confirmed(release, facts.live.as_ref()) {

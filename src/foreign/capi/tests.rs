@@ -43,6 +43,17 @@ fn facts_are_the_same_in_both_versions() {
 }
 
 #[test]
+fn release_is_in_the_namespace_of_the_class() {
+    let release = |cluster: Value| Cluster::new(cluster).unwrap().release();
+    let expected = |namespace: &str| Some((namespace.to_owned(), "openstack-scs-1-32-v1".parse().unwrap()));
+    assert_eq!((release(v1beta2()), release(v1beta1())), (expected("stacks"), expected("demo")));
+    let (mut other, mut none) = (v1beta1(), v1beta1());
+    other["spec"]["topology"]["class"] = json!("mine");
+    none["spec"]["topology"] = json!(null);
+    assert_eq!((release(other), release(none)), (None, None));
+}
+
+#[test]
 fn templates_see_the_v1beta1_spellings() {
     let infrastructure = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1"});
     let seen = Cluster::new(v1beta2()).unwrap().for_templates(None, Some(&infrastructure));

@@ -1,15 +1,15 @@
 //! The part of a pass that runs on a separate thread: fetch, compare, commit, push.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
+use super::clone::CloneAccess;
 use super::pending_commits::{Batch, Change, Subject};
 use super::progress::Seen;
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
-    Access, BareRepository, CommitId, GitError, Identity, Message, Proposal, PushUpdateError, Reference,
-    Signer, Snapshot, Target, Updated, update,
+    BareRepository, CommitId, GitError, Message, Proposal, PushUpdateError, Reference, Snapshot, Target,
+    Updated, update,
 };
 use crate::names::NameError;
 use crate::plan::Plan;
@@ -24,14 +24,10 @@ use crate::sink::update::{self as files, Budget, Delivery, Limit, Overwrite, Sco
 pub(super) struct Job {
     /// The `ClusterStack`, as `<namespace>/<name>`.
     pub(super) stack: String,
-    /// The directory of the clone.
-    pub(super) directory: PathBuf,
-    pub(super) access: Access,
-    pub(super) signer: Option<Signer>,
+    pub(super) access: CloneAccess,
     pub(super) branch: String,
     /// The directory in the repository to write.
     pub(super) path: String,
-    pub(super) identity: Identity,
     /// Whether to push the change to a separate branch.
     pub(super) by_pull_request: bool,
     pub(super) batch: Batch,
@@ -95,7 +91,7 @@ struct Attempt {
 
 impl Job {
     pub(super) fn run(self) -> Result<Done, JobError> {
-        let clone = BareRepository::open(&self.directory, self.access.clone())?;
+        let clone = BareRepository::open(&self.access.directory, self.access.remote.clone())?;
         let (plan, conflicts) = self.merged();
         let scope = self.scope().map_err(|error| PushUpdateError::Change(error.into()))?;
         let mut last = Attempt::default();
@@ -105,7 +101,7 @@ impl Job {
         };
         let push_to = if self.by_pull_request { self.own_branch(&clone, &mut propose)? } else { None };
         let target = Target { branch: self.branch.clone(), push_to };
-        let updated = update(&clone, &target, self.signer.as_ref(), propose)?;
+        let updated = update(&clone, &target, self.access.signer.as_ref(), propose)?;
         let proposed = target.push_to.filter(|_| updated != Updated::Nothing);
         let proposed = proposed.zip(last.message.take());
         let proposed = proposed.map(|(branch, message)| Proposed { branch, message });
@@ -217,7 +213,7 @@ impl Job {
         let proposal = Proposal {
             edit: edit(&changes, &self.path)?,
             message: message.to_string(),
-            identity: self.identity.clone(),
+            identity: self.access.identity.clone(),
         };
         last.message = Some(message);
         Ok(Some(proposal))

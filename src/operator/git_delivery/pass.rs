@@ -11,7 +11,7 @@ use super::super::context::Context;
 use super::super::enqueue::enqueue_all_of;
 use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
-use super::super::secrets;
+use super::clone::CloneAccess;
 use super::job::{Done, Job, JobError};
 use super::pending_commits::{Batch, Subject};
 use super::progress::{Place, Progress};
@@ -22,7 +22,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
-use crate::git::{GitError, Identity};
+use crate::git::GitError;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
@@ -55,7 +55,6 @@ struct Facts<'a> {
 }
 
 /// The decision about a pass.
-#[derive(Debug, PartialEq)]
 enum Pass<'a> {
     /// Forget what was committed: nothing is committed for the `ClusterStack` now.
     Forget,
@@ -105,10 +104,8 @@ async fn gather<'a>(
 ) -> Result<Facts<'a>, RequestError> {
     let git = stack.and_then(|stack| stack.spec.delivery.git());
     let may_write = stack.is_some_and(|stack| !stack.spec.suspend) && context.api.may_write();
-    let kustomizations = match git.filter(|_| may_write) {
-        Some(_) => kustomizations(context, key).await?,
-        None => Kustomizations::new(),
-    };
+    let is_active = git.is_some() && may_write;
+    let kustomizations = if is_active { kustomizations(context, key).await? } else { Kustomizations::new() };
     let (before, batch) = (context.git.progress.get(key), context.git.pending_commits.requested(key));
     Ok(Facts { now: context.clock.now(), key, git, may_write, before, batch, kustomizations })
 }
@@ -142,7 +139,7 @@ async fn commit(
     before: &Progress,
 ) -> Result<Option<Done>, Hold> {
     let job = job(context, facts, git, before).await?;
-    let (url, directory) = (job.access.url.clone(), job.directory.clone());
+    let (url, directory) = (job.access.remote.url.clone(), job.access.directory.clone());
     let done = match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, move || job.run()).await {
         Ok(Ok(done)) => done,
         Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(None),
@@ -184,24 +181,13 @@ async fn job(
     git: &GitDelivery,
     before: &Progress,
 ) -> Result<Job, Hold> {
-    let namespace = &facts.key.namespace;
-    let access = secrets::git_access(context, namespace, &git.url, git.secret_ref.as_ref()).await?;
-    let signer = secrets::signer(context, namespace, &git.commit).await?;
-    let directory = context.git.directory(namespace, &git.url);
-    let directory = directory.map_err(|error| push_failed(&error))?;
-    let author = &git.commit.author;
+    let (namespace, remote) = (&facts.key.namespace, (&*git.url, git.secret_ref.as_ref()));
+    let access = CloneAccess::read(context, namespace, remote, &git.commit, Reason::PushFailed).await?;
     Ok(Job {
         stack: facts.key.to_string(),
-        directory,
         access,
-        signer,
         branch: git.branch.clone(),
         path: plain(&git.path).to_owned(),
-        identity: Identity {
-            name: author.name.clone(),
-            email: author.email.clone(),
-            time: context.clock.now(),
-        },
         by_pull_request: git.pull_request.is_some(),
         batch: facts.batch.clone(),
         before: before.seen.clone(),

@@ -1,16 +1,15 @@
 //! The branch that releases are published to, used on a separate thread.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use super::super::context::Context;
+use super::super::git_delivery::clone::CloneAccess;
 use super::super::git_delivery::threads::THREAD_TIMEOUT;
-use super::super::secrets;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
 use crate::error::Classify as _;
-use crate::git::{Access, BareRepository, GitError, Identity};
+use crate::git::{BareRepository, GitError};
 use crate::names::ReleaseName;
 use crate::promote::holds;
 use crate::publish::git::{Committed, Committing, GitTarget};
@@ -25,11 +24,9 @@ const DEFAULT_BRANCH: &str = "master";
 /// A branch, with everything that is needed to push to it.
 #[derive(Clone)]
 pub(super) struct Target {
-    directory: PathBuf,
-    access: Access,
+    access: CloneAccess,
     branch: String,
     path: String,
-    committing: Committing,
 }
 
 impl Target {
@@ -40,27 +37,14 @@ impl Target {
         git: &GitSource,
         upstream: &Upstream,
     ) -> Result<Self, Stop> {
-        let secret = upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref());
-        let access = secrets::git_access(context, &key.namespace, &git.url, secret).await?;
-        let signer = secrets::signer(context, &key.namespace, &upstream.commit).await?;
-        let directory = context.git.directory(&key.namespace, &git.url);
-        let directory = directory.map_err(|error| hold(Reason::PublishFailed, error.to_string()))?;
+        let remote = (&*git.url, upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref()));
+        let (commit, failure) = (&upstream.commit, Reason::PublishFailed);
+        let access = CloneAccess::read(context, &key.namespace, remote, commit, failure).await?;
         let branch = git.reference.as_ref().and_then(|reference| reference.branch.clone());
-        let author = &upstream.commit.author;
         Ok(Self {
-            directory,
             access,
             branch: branch.unwrap_or_else(|| DEFAULT_BRANCH.to_owned()),
             path: git.path.trim_start_matches("./").trim_matches('/').to_owned(),
-            committing: Committing {
-                identity: Identity {
-                    name: author.name.clone(),
-                    email: author.email.clone(),
-                    time: context.clock.now(),
-                },
-                signer,
-                pull_request: false,
-            },
         })
     }
 
@@ -97,11 +81,12 @@ impl Target {
         context: &Context,
         work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
     ) -> Result<T, Stop> {
-        let (url, directory) = (self.access.url.clone(), self.directory.clone());
+        let (url, directory) = (self.access.remote.url.clone(), self.access.directory.clone());
         let job = move || {
-            let clone = BareRepository::open(&self.directory, self.access)?;
+            let CloneAccess { directory, remote, signer, identity } = self.access;
+            let clone = BareRepository::open(&directory, remote)?;
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
-            work(&repository, &self.committing)
+            work(&repository, &Committing { identity, signer, pull_request: false })
         };
         match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, job).await {
             Ok(Ok(done)) => Ok(done),

@@ -34,9 +34,7 @@ pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: 
 /// Returns the line of the `ClusterStack` that owns the release, or that of the release's name if the `ClusterStack` does
 /// not exist.
 fn line(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Line {
-    let key =
-        release.stack_owner().map(|owner| Key::new(&release.namespace().unwrap_or_default(), &owner.name));
-    let stack = key.and_then(|key| context.caches.stacks.get(&key));
+    let stack = release.stack_key().and_then(|key| context.caches.stacks.get(&key));
     stack.map_or_else(|| Line::of(name), |stack| Line::of_stack(&stack.spec))
 }
 

@@ -35,7 +35,6 @@ pub(super) struct Outcome {
 }
 
 /// What the Clusters of a release can have.
-#[derive(Debug, PartialEq)]
 pub(super) enum Share {
     /// The same as before.
     Unchanged,

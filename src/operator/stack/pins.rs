@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 
 use super::super::context::Context;
 use super::super::events;
 use super::super::reconcile::ReconcileError;
-use super::super::release::is_stack_there;
+use super::super::release::stack_of_other_shard;
 use super::releases::Releases;
-use crate::api::{ClusterStack, ClusterStackRelease, Reason, labels};
+use crate::api::{ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::stack::Stack;
@@ -37,7 +36,6 @@ pub(super) struct Pins {
 /// Gathers the objects of releases; none while the source of the `ClusterStack` is invalid.
 pub(super) async fn gather(
     context: &Context,
-    stack: &ClusterStack,
     planned: Option<&Stack>,
     releases: &Releases,
 ) -> Result<Pins, RequestError> {
@@ -51,8 +49,9 @@ pub(super) async fn gather(
             pins.shared.extend(shared.map(|pin| (name.clone(), pin)));
         }
         let Some(object) = object(context, planned, releases, name) else { continue };
-        if !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
-            && let Some(other) = other_shard(context, stack, &object).await?
+        if context.is_sharded()
+            && !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
+            && let Some(other) = stack_of_other_shard(context, &object).await?
         {
             pins.other_shards.insert(name.clone(), other);
         }
@@ -91,24 +90,6 @@ fn object(
 ) -> Option<Arc<ClusterStackRelease>> {
     let key = || Key::new(planned.namespace.as_str(), &name.to_string());
     releases.owned.get(name).cloned().or_else(|| context.caches.releases.get(&key()))
-}
-
-/// Returns the `ClusterStack` of another shard that owns a release, if any.
-async fn other_shard(
-    context: &Context,
-    stack: &ClusterStack,
-    found: &ClusterStackRelease,
-) -> Result<Option<String>, RequestError> {
-    if !context.is_sharded() {
-        return Ok(None);
-    }
-    let namespace = stack.namespace().unwrap_or_default();
-    let is_watched = |owner: &&OwnerReference| {
-        Some(&owner.uid) == stack.uid().as_ref()
-            || context.caches.stacks.get(&Key::new(&namespace, &owner.name)).is_some()
-    };
-    let Some(owner) = found.stack_owner().filter(|owner| !is_watched(owner)) else { return Ok(None) };
-    Ok(is_stack_there(context, found).await?.then(|| owner.name.clone()))
 }
 
 /// Returns the `GitRepository` with the name of a release beside the source.

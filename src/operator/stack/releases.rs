@@ -86,7 +86,7 @@ fn of_line(
 ) -> BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> {
     let mut clusters: BTreeMap<ReleaseName, Vec<Arc<ClusterObject>>> = BTreeMap::new();
     for cluster in context.caches.clusters.by_index(&index::line(namespace, &stack.spec)) {
-        if let Some(release) = cluster.cluster.class().and_then(|class| class.release()) {
+        if let Some((_, release)) = cluster.cluster.release() {
             clusters.entry(release).or_default().push(cluster);
         }
     }

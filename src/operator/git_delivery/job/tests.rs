@@ -13,12 +13,14 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
     let kustomization = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
     let job = Job {
         stack: "stacks/docker-demo-1-34".to_owned(),
-        directory: clones.to_owned(),
-        access: access(remote),
-        signer: None,
+        access: CloneAccess {
+            directory: clones.to_owned(),
+            remote: access(remote),
+            signer: None,
+            identity: identity(0),
+        },
         branch: "main".to_owned(),
         path: PATH.to_owned(),
-        identity: identity(0),
         by_pull_request: false,
         batch: Batch::new(),
         before,
