@@ -16,7 +16,7 @@ mod teardown;
 
 pub use budget::{allowance, allows, deletions, in_words, is_counted, known, left, refilled, spent};
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
-pub use deletion::{Deletion, DeletionFacts, decide_deletion, is_stack_deletion_confirmed};
+pub use deletion::{Deletion, DeletionFacts, decide_deletion};
 pub use delivery::{
     ClassFacts, ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, class_hold,
     decide_release_action,

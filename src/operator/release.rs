@@ -215,7 +215,8 @@ async fn write_status(
     if facts.found.is_none() {
         return status::write_deletion(context, facts.object, status).await;
     }
-    let verdicts = receipts.objects.iter().filter_map(|object| Some((&*object.id.kind, object.verdict.as_ref()?)));
+    let verdicts =
+        receipts.objects.iter().filter_map(|object| Some((&*object.id.kind, object.verdict.as_ref()?)));
     let holds = receipts.class_hold.iter().map(|hold| hold.reason);
     context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), verdicts, holds);
     status::write(context, facts.object, status).await

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use kube::ResourceExt as _;
-
-use super::is_orphaned;
+use super::{is_deletion_confirmed, is_orphaned};
 use crate::api::{ClusterStack, Reason, labels};
 use crate::gate::Hold;
 use crate::names::{Key, ReleaseName};
@@ -84,7 +82,7 @@ pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
     if !labels::has_finalizer(stack) {
         return Deletion::Finished;
     }
-    if !is_stack_deletion_confirmed(stack, facts.live.as_ref()) {
+    if !is_deletion_confirmed(stack, facts.live.as_ref()) {
         return Deletion::Unconfirmed;
     }
     let orphan = is_orphaned(stack);
@@ -104,12 +102,6 @@ pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
     let names: Vec<String> = first.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     let message = format!("being deleted: its releases are {what} first: {}", names.join(", "));
     Deletion::DeleteReleases { orphan, left, message }
-}
-
-/// Whether the API server confirms that a `ClusterStack` is deleted. `live` is the `ClusterStack` as it has it now.
-#[must_use]
-pub fn is_stack_deletion_confirmed(stack: &ClusterStack, live: Option<&ClusterStack>) -> bool {
-    live.is_some_and(|live| live.uid() == stack.uid() && live.metadata.deletion_timestamp.is_some())
 }
 
 /// Returns the reason to keep a `ClusterStack`, if any.

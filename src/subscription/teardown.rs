@@ -1,7 +1,7 @@
 //! Decides about a deleted release: it is kept while it is in use, orphaned, or uninstalled.
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::ResourceExt as _;
+use kube::{Resource, ResourceExt as _};
 
 use super::Inventory;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason, labels};
@@ -77,10 +77,10 @@ pub fn decide_teardown(facts: &TeardownFacts) -> Teardown {
     }
 }
 
-/// Whether the API server confirms that a release is deleted. `live` is the release as the API server has it now.
+/// Reports whether the API server confirms that an object is deleted. `live` is the object as the API server has it now.
 #[must_use]
-pub fn is_deletion_confirmed(release: &ClusterStackRelease, live: Option<&ClusterStackRelease>) -> bool {
-    live.is_some_and(|live| live.uid() == release.uid() && live.metadata.deletion_timestamp.is_some())
+pub fn is_deletion_confirmed<K: Resource>(object: &K, live: Option<&K>) -> bool {
+    live.is_some_and(|live| live.uid() == object.uid() && live.meta().deletion_timestamp.is_some())
 }
 
 /// Whether a Cluster with this class uses a release of this namespace.
@@ -110,7 +110,7 @@ pub fn is_own_namespace(live: &Namespace) -> bool {
 
 /// Whether the deletion of an object orphans the objects that were made for it.
 #[must_use]
-pub fn is_orphaned(object: &impl kube::Resource) -> bool {
+pub fn is_orphaned(object: &impl Resource) -> bool {
     object.annotations().get(labels::ON_DELETE).is_some_and(|value| value == labels::ORPHAN)
 }
 

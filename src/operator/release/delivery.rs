@@ -178,7 +178,11 @@ fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: b
 }
 
 /// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended.
-async fn forward_request(context: &Context, facts: &Facts<'_>, found: &Found<'_>) -> Result<(), RequestError> {
+async fn forward_request(
+    context: &Context,
+    facts: &Facts<'_>,
+    found: &Found<'_>,
+) -> Result<(), RequestError> {
     if found.owner.spec.suspend {
         return Ok(());
     }

@@ -109,7 +109,9 @@ fn deletion_precedes_content_of_release() {
     }
     let mut facts = facts(&deleted, None, None);
     facts.teardown.is_used = true;
-    assert!(matches!(decide(&facts).action, ReleaseAction::Forget(Some(hold)) if hold.reason == Reason::InUse));
+    assert!(
+        matches!(decide(&facts).action, ReleaseAction::Forget(Some(hold)) if hold.reason == Reason::InUse)
+    );
 }
 
 #[test]
@@ -166,7 +168,8 @@ fn next_check_follows_what_sends_no_event() {
             found.provider.is_unlisted = is_unlisted;
         }
         let outcome = roll_up(&facts, &decide(&facts), &Receipts::default());
-        let expected = expected.map_or(Next::Await, |seconds| Next::After(std::time::Duration::from_secs(seconds)));
+        let expected =
+            expected.map_or(Next::Await, |seconds| Next::After(std::time::Duration::from_secs(seconds)));
         assert_eq!(outcome.next, expected, "{state:?} {is_unlisted}");
     }
 }

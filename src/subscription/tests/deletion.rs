@@ -163,14 +163,3 @@ fn status_names_blocker_of_deletion() {
         assert_eq!(deletion.waits_for(is_removed), expected, "{deletion:?}");
     }
 }
-
-#[test]
-fn stack_deletion_is_confirmed_by_same_object_only() {
-    let mut recreated = deleted();
-    recreated.metadata.uid = Some("another".to_owned());
-    for (live, expected) in
-        [(None, false), (Some(existing()), false), (Some(recreated), false), (Some(deleted()), true)]
-    {
-        assert_eq!(is_stack_deletion_confirmed(&deleted(), live.as_ref()), expected, "{live:?}");
-    }
-}

@@ -253,7 +253,11 @@ fn refused_source_stops_all_deletions() {
         let names = retirement.delete.iter().map(|name| name.version().to_string());
         let found: Vec<String> = names.chain(left_over.iter().map(|left| Key::of(&**left).name)).collect();
         let counts = (retirement.problems.len(), retirement.pruned.map(|pruned| pruned.count));
-        assert_eq!((found.join(", ").as_str(), counts), (deleted, (waiting, counted)), "{pruned} {is_refused}");
+        assert_eq!(
+            (found.join(", ").as_str(), counts),
+            (deleted, (waiting, counted)),
+            "{pruned} {is_refused}"
+        );
     }
 }
 

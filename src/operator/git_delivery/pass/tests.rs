@@ -69,9 +69,23 @@ fn pass_commits_what_is_requested_or_checks_branch() {
         ("another branch", Some(&other), true, Some(progress(10)), 0, "commit, moved true, looked false"),
         ("a request", Some(&main), true, Some(progress(10)), 1, "commit, moved false, looked true"),
         ("nothing", Some(&main), true, Some(progress(299)), 0, "wait 300 s"),
-        ("nothing since the interval", Some(&main), true, Some(progress(300)), 0, "commit, moved false, looked true"),
+        (
+            "nothing since the interval",
+            Some(&main),
+            true,
+            Some(progress(300)),
+            0,
+            "commit, moved false, looked true",
+        ),
         ("Flux is behind", Some(&main), true, Some(lagging()), 0, "wait 3 s"),
-        ("Flux applied a revision", Some(&main), true, Some(applied()), 0, "commit, moved false, looked true"),
+        (
+            "Flux applied a revision",
+            Some(&main),
+            true,
+            Some(applied()),
+            0,
+            "commit, moved false, looked true",
+        ),
         ("a held change", Some(&main), true, Some(held(10)), 0, "commit, moved false, looked true"),
     ] {
         assert_eq!(decided(git, may_write, before, changes), expected, "{what}");
