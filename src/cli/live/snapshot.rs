@@ -15,7 +15,7 @@ use crate::foreign::flux::ownership::cluster_of;
 use crate::names::{Key, ReleaseName};
 use crate::promote::follow::Followed;
 use crate::rollup::{ConditionStatus, Report, mirror};
-use crate::subscription;
+use crate::subscription::{Claimant, holder};
 
 /// Everything that the live commands show, read at the same time.
 #[derive(Clone, Debug)]
@@ -167,12 +167,11 @@ impl Snapshot {
         self.members.keys().any(|key| key.name == name)
     }
 
-    /// Finds the `ClusterStack` of a release in this namespace.
+    /// Finds the `ClusterStack` that a release of this namespace belongs to.
     pub(super) fn stack_of(&self, namespace: &str, release: &ReleaseName) -> Option<&ClusterStack> {
-        let mut stacks = self.stacks.iter();
-        stacks
-            .find(|(key, stack)| key.namespace == namespace && subscription::is_of(&stack.spec, release))
-            .map(|(_, stack)| stack)
+        let owner = self.release(namespace, release).and_then(ClusterStackRelease::stack_owner);
+        let here = self.stacks.iter().filter(|(key, _)| key.namespace == namespace);
+        holder(here.map(|(_, stack)| Claimant(stack)), release, owner.map(|owner| owner.uid.as_str()))
     }
 
     /// Groups the clusters by the namespace and the name of their class's release.

@@ -2,6 +2,7 @@
 
 mod blocking;
 mod deleting;
+mod holder;
 mod rolled;
 
 use serde::de::DeserializeOwned;

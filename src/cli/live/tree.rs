@@ -15,7 +15,6 @@ use crate::cli::output::{NOTHING, table};
 use crate::foreign::flux::FluxKind;
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report, status_of};
-use crate::subscription;
 
 /// An object, with those that depend on it or were made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -128,7 +127,10 @@ fn stack_node(
     let used =
         users.keys().filter(|(namespace, _)| *namespace == key.namespace).map(|(_, release)| release.clone());
     let all = there.chain(used);
-    let releases: BTreeSet<ReleaseName> = all.filter(|name| subscription::is_of(&stack.spec, name)).collect();
+    let is_holder = |name: &ReleaseName| {
+        snapshot.stack_of(&key.namespace, name).is_some_and(|holder| Key::of(holder) == *key)
+    };
+    let releases: BTreeSet<ReleaseName> = all.filter(is_holder).collect();
     for release in releases.iter().filter(|release| asks(Named::Release, &release.to_string())) {
         let of = users.get(&(key.namespace.clone(), release.clone())).map(Vec::as_slice).unwrap_or_default();
         let below = release_node(snapshot, &key.namespace, release, of, asks);
