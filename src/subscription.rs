@@ -18,8 +18,8 @@ pub use budget::{allowance, allows, deletions, in_words, is_counted, known, left
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion};
 pub use delivery::{
-    ClassFacts, ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, class_hold,
-    decide_release_action,
+    ContentState, DeliveryMode, RELEASE_STEPS, ReleaseAction, ReleaseActionFacts, StepFacts, WrittenSteps,
+    decide_release_action, is_class_delivered, provider_references, steps_to_write,
 };
 pub use inventory::{Inventory, InventoryFacts, inventory, is_shared, shared_object};
 pub use releases::{

@@ -16,9 +16,10 @@ use super::{CommandResult, Outcome, clusters, objects, terminal};
 use crate::compare::files::Detail;
 use crate::compare::{Side, parts, plans};
 use crate::foreign::capi::ClassReference;
+use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
-use crate::names::ReleaseName;
+use crate::names::{Key, ReleaseName};
 use crate::release::{Digest, Release};
 
 /// Show what changes between two releases, or in a live cluster
@@ -92,6 +93,22 @@ struct Differences {
     parts: parts::Parts,
     #[serde(flatten)]
     plans: Option<plans::Plans>,
+}
+
+/// A release whose cluster class is held.
+#[derive(Serialize)]
+struct HeldClass {
+    namespace: String,
+    release: String,
+    #[serde(flatten)]
+    hold: plans::HeldAddon,
+}
+
+impl HeldClass {
+    fn new(release: Key, hold: Hold) -> Self {
+        let Key { namespace, name } = release;
+        Self { namespace, release: name, hold: plans::HeldAddon::new(None, hold) }
+    }
 }
 
 /// The identity of a release.

@@ -1,8 +1,12 @@
-//! Decides what the reconcile of a release does: deliver it, report why it is not delivered, or delete its objects.
+//! Decides what the reconcile of a release does: deliver it, report why it is not delivered, or delete its objects. Of a
+//! delivered release, decides which steps are written.
+
+use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::Teardown;
-use crate::api::{ClusterStack, Reason};
+use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::gate::Hold;
+use crate::plan::{Plan, Step};
 
 /// The way in which objects reach the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,21 +98,54 @@ pub fn decide_release_action(facts: &ReleaseActionFacts) -> ReleaseAction {
     }
 }
 
-/// The requirements of a cluster class.
+/// The steps of a release, in the order of delivery.
+pub const RELEASE_STEPS: [Step; 3] = [Step::Sources, Step::NodeImages, Step::ClusterClass];
+
+/// The facts about the delivery of a release's objects.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClassFacts<'a> {
+pub struct StepFacts<'a> {
+    /// The first object whose name an object of another client has: its step, and its hold.
+    pub taken: Option<(Step, &'a Hold)>,
     /// Whether the class was delivered before. A delivered class is kept as planned, even if its images change later.
-    pub is_delivered: bool,
+    pub is_class_delivered: bool,
     /// The reason why the provider's object is not ready, if any.
     pub provider_problem: Option<&'a str>,
     /// A description of the node images that are not ready, if any.
     pub images_not_ready: Option<&'a str>,
 }
 
-/// Returns the reason why the cluster class is not delivered yet, if an object that it refers to is not ready.
+/// The steps of a release that are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenSteps {
+    /// The steps. In the last one, the objects that follow a taken name are not written either: they refer to it.
+    pub steps: Vec<Step>,
+    /// The reason why the others are not written, or not all of the last step.
+    pub hold: Option<Hold>,
+}
+
+impl WrittenSteps {
+    /// Whether the name of a source is taken, so that no Cluster can have the release.
+    #[must_use]
+    pub fn is_without_source(&self) -> bool {
+        !self.steps.contains(&Step::NodeImages)
+    }
+}
+
+/// Decides which steps of a release are written. A step waits for a taken name in an earlier one, and the class also for
+/// the provider and the node images.
 #[must_use]
-pub fn class_hold(facts: ClassFacts) -> Option<Hold> {
-    if facts.is_delivered {
+pub fn steps_to_write(facts: &StepFacts) -> WrittenSteps {
+    let taken = facts.taken.map(|(step, hold)| (step, hold.clone()));
+    let class = class_hold(facts).map(|hold| (Step::NodeImages, hold));
+    let first = taken.into_iter().chain(class).min_by_key(|(last, _)| *last);
+    let (last, hold) = first.unzip();
+    let steps = RELEASE_STEPS.into_iter().filter(|step| last.is_none_or(|last| *step <= last));
+    WrittenSteps { steps: steps.collect(), hold }
+}
+
+/// Returns the reason why the cluster class is not delivered yet, if an object that it refers to is not ready.
+fn class_hold(facts: &StepFacts) -> Option<Hold> {
+    if facts.is_class_delivered {
         return None;
     }
     if let Some(problem) = facts.provider_problem {
@@ -116,4 +153,23 @@ pub fn class_hold(facts: ClassFacts) -> Option<Hold> {
     }
     let message = format!("{} is not ready yet", facts.images_not_ready?);
     Some(Hold { reason: Reason::WaitingForNodeImages, message })
+}
+
+/// Whether the cluster class of a release was delivered before, according to its status.
+#[must_use]
+pub fn is_class_delivered(release: &ClusterStackRelease, plan: &Plan) -> bool {
+    let mut class =
+        plan.objects().filter(|object| object.step == Step::ClusterClass).map(|object| &object.id);
+    class.any(|id| release.spec_digest_of(&id.kind, &id.namespace, &id.name).is_some())
+}
+
+/// Returns the references to the template of a release's provider object and to that object; `None` if the `ClusterStack`
+/// has no provider integration.
+#[must_use]
+pub fn provider_references<'a>(
+    stack: &'a ClusterStack,
+    release: &'a ClusterStackRelease,
+) -> Option<(&'a ObjectReference, &'a ObjectReference)> {
+    let template = stack.spec.provider_ref.as_ref().filter(|_| !stack.spec.no_provider);
+    template.zip(release.spec.provider_ref.as_ref())
 }

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use kube::Resource as _;
 use serde::Serialize;
 
-use super::{Format, text};
+use super::{Format, HeldClass, text};
 use crate::addons::{PruneDecision, desired_addon, hold_of};
 use crate::api::ClusterAddon;
 use crate::cli::error::CliError;
@@ -26,6 +26,7 @@ use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
+use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::names::{Key, ObjectName};
 use crate::operator::settings::SourceFlags;
@@ -63,10 +64,13 @@ pub(super) struct LiveArguments {
 
 /// The differences, in the form of the JSON output.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Differences {
     differs: bool,
     #[serde(flatten)]
     plans: Plans,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held_classes: Vec<HeldClass>,
 }
 
 /// The format and level of detail of the output.
@@ -85,7 +89,7 @@ pub(super) fn run(
     let releases = Releases::open(source)?;
     let account = arguments.default_service_account.as_ref().map(ToString::to_string);
     let defaults = Defaults { source: arguments.source.clone().source()?, account };
-    let plans = block_on(async {
+    let differences = block_on(async {
         let session = arguments.access.open(namespace).await?;
         let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());
         let scope = Scope { namespace, selector: arguments.selector.clone() };
@@ -100,15 +104,17 @@ pub(super) fn run(
         let namespaces = namespaces(&session, &scope).await;
         let live = Live::new(&present, &namespaces)?;
         let shares = shares(&session, &scope, &live, &stacks).await;
-        let plans = compare(&live, &stacks, shares, scope.namespace.as_deref())?;
+        let differences = compare(&live, &stacks, shares, scope.namespace.as_deref())?;
         let clusters = present.clusters.iter().filter(|cluster| stacks.of_cluster(cluster).is_some());
         let (releases, clusters) = (count(stacks.releases(), "release"), count(clusters.count(), "Cluster"));
         terminal::note(format!("compared: {releases}, {clusters}"));
-        Ok(plans)
+        Ok(differences)
     })?;
-    let differences = Differences { differs: plans.differ(), plans };
     match shown.output {
-        Format::Text => terminal::styled(&text::write_live(&differences.plans, shown.summary))?,
+        Format::Text => {
+            let Differences { plans, held_classes, .. } = &differences;
+            terminal::styled(&text::write_live(plans, held_classes, shown.summary))?;
+        }
         Format::Json => terminal::data(&(serde_json::to_string_pretty(&differences)? + "\n"))?,
     }
     Ok(if differences.differs { Outcome::Differs } else { Outcome::Done })
@@ -127,7 +133,7 @@ async fn namespaces(session: &Session, scope: &Scope) -> BTreeMap<String, LiveNa
 
 /// Returns the parts of all Clusters in the removal budgets, reading other namespaces if objects may be removed; warns if
 /// that fails.
-async fn shares(session: &Session, scope: &Scope, live: &Live<'_>, stacks: &Stacks) -> Option<Shares> {
+async fn shares(session: &Session, scope: &Scope, live: &Live<'_>, stacks: &Stacks<'_>) -> Option<Shares> {
     if scope.namespace.is_none() && scope.selector.is_none() {
         return Some(live.shares());
     }
@@ -218,53 +224,66 @@ fn compare(
     stacks: &Stacks,
     shares: Option<Shares>,
     namespace: Option<&str>,
-) -> Result<Plans, CliError> {
-    let mut objects = Vec::new();
-    for shared in stacks.shared().filter(|shared| namespace.is_none_or(|only| shared.namespace == only)) {
-        objects.extend(live.found.shared(shared));
+) -> Result<Differences, CliError> {
+    let (mut objects, mut held_classes, mut without_source) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for shared in stacks.shared() {
+        let changes = live.found.shared(shared);
+        without_source.extend(changes.without_source);
+        if namespace.is_none_or(|only| shared.stack.metadata.namespace.as_deref() == Some(only)) {
+            objects.extend(changes.objects);
+            held_classes.extend(changes.held_classes);
+        }
     }
     let mut budgets = Budgets::new(shares, &live.present.releases, live.now);
     let mut clusters = Vec::new();
     for cluster in &live.present.clusters {
         let Some((prepared, addon)) = stacks.of_cluster(cluster).zip(live.addon(cluster)) else { continue };
-        let change = of_cluster(live, prepared, (cluster, addon), &mut budgets)?;
+        let hold = without_source.get(&prepared.release_key());
+        let change = of_cluster(live, (prepared, hold), (cluster, addon), &mut budgets)?;
         clusters.extend(Some(change).filter(ClusterChange::is_reportable));
     }
-    Ok(Plans { objects, clusters })
+    let plans = Plans { objects, clusters };
+    Ok(Differences { differs: plans.differ(), plans, held_classes })
 }
 
+/// Returns the effect on a Cluster. With a hold of its release, nothing is delivered to it.
 fn of_cluster(
     live: &Live,
-    prepared: &Prepared,
+    (prepared, release_hold): (&Prepared, Option<&Hold>),
     (cluster, addon): (&ClusterInputs, &ClusterAddon),
     budgets: &mut Budgets,
 ) -> Result<ClusterChange, CliError> {
-    if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster) {
-        return Ok(ClusterChange::held(cluster, HeldAddon::new(None, hold)));
+    let held = |hold| ClusterChange::held(cluster, HeldAddon::new(None, hold));
+    if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster, release_hold.is_none()) {
+        return Ok(held(hold));
+    }
+    if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
+        return Ok(held(hold.clone()));
     }
     let plan = plan::cluster(&prepared.inputs(), cluster)?;
     if hold_of(&plan).is_some() {
         return Ok(ClusterChange::new(cluster, Vec::new(), &plan));
     }
-    let held = holds::suspended(prepared, addon).or_else(|| holds::elsewhere(live.present, prepared, addon));
-    if let Some(hold) = held {
-        return Ok(ClusterChange::held(cluster, HeldAddon::new(None, hold)));
+    let hold = holds::suspended(prepared, addon).or_else(|| holds::elsewhere(live.present, prepared, addon));
+    if let Some(hold) = hold {
+        return Ok(held(hold));
     }
-    let mut objects = live.found.of_cluster(&plan, addon, prepared.git().is_some());
+    let by_git = prepared.git().is_some();
+    let mut objects = live.found.of_cluster(&plan, addon, by_git);
     let existing = live.found.addons.around(addon, &plan);
     let namespace = live.found.namespace_uid(cluster.cluster.namespace().as_str());
     let candidates = removals::decided((cluster, addon), (prepared, &plan), existing, namespace, live.now);
-    let is_source_taken = live.found.is_source_taken(&plan) && prepared.git().is_none();
+    let is_source_taken = live.found.taken_source(&plan, by_git).is_some();
     let candidates = if is_source_taken { Vec::new() } else { candidates };
-    let mut held = Vec::new();
+    let mut left = Vec::new();
     for candidate in budgets.decide(candidates, prepared, addon) {
         if candidate.decision == PruneDecision::Delete {
             objects.extend(live.found.removal(&candidate.object));
         } else if let Some(hold) = candidate.report(addon) {
-            held.push(HeldAddon::new(Some(&candidate.addon), hold));
+            left.push(HeldAddon::new(Some(&candidate.addon), hold));
         }
     }
     let mut change = ClusterChange::new(cluster, objects, &plan);
-    change.held.extend(held);
+    change.held.extend(left);
     Ok(change)
 }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use super::Differences;
+use super::{Differences, HeldClass};
 use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
 use crate::compare::parts::{ChartChange, ChartName, Part};
-use crate::compare::plans::{ChangeKind, ClusterChange, Effect, ObjectChange, Plans};
+use crate::compare::plans::{ChangeKind, ClusterChange, Effect, HeldAddon, ObjectChange, Plans};
 use crate::plan::existing::advice;
 use crate::release::finding::Printable;
 
@@ -24,15 +24,15 @@ pub(super) fn write(differences: &Differences, summary: bool) -> String {
     let mut text = Text { out: String::new(), from, to, release: from, summary };
     text.releases(differences);
     if let Some(plans) = &differences.plans {
-        text.plans(plans);
+        text.plans(plans, &[]);
     }
     text.out
 }
 
 /// Writes the changes in a live cluster, with colours.
-pub(super) fn write_live(plans: &Plans, summary: bool) -> String {
+pub(super) fn write_live(plans: &Plans, held_classes: &[HeldClass], summary: bool) -> String {
     let mut text = Text { out: String::new(), from: "live", to: "planned", release: "its release", summary };
-    text.plans(plans);
+    text.plans(plans, held_classes);
     text.out.trim_start().to_owned()
 }
 
@@ -127,9 +127,12 @@ impl Text<'_> {
         }
     }
 
-    fn plans(&mut self, plans: &Plans) {
+    fn plans(&mut self, plans: &Plans, held_classes: &[HeldClass]) {
         self.line(&format!("\n{BOLD}Objects that all Clusters share{BOLD:#}"));
         self.objects(&plans.objects);
+        for HeldClass { namespace, release, hold } in held_classes {
+            self.held(&format!("cluster class {namespace}/{release}"), hold);
+        }
         self.object_lines(&plans.objects);
         for cluster in &plans.clusters {
             self.cluster(cluster);
@@ -141,13 +144,17 @@ impl Text<'_> {
         self.objects(&cluster.objects);
         for held in &cluster.held {
             let what = held.addon.as_ref().map_or("all of it".to_owned(), |addon| format!("addon {addon}"));
-            let mut message = held.message.lines();
-            let first = Printable(message.next().unwrap_or_default()).to_string();
-            self.line(&format!("  {YELLOW}held{YELLOW:#}      {what}: {}: {first}", held.reason));
-            message.for_each(|line| self.line(&format!("            {}", Printable(line))));
+            self.held(&what, held);
         }
         self.effects(cluster);
         self.object_lines(&cluster.objects);
+    }
+
+    fn held(&mut self, what: &str, held: &HeldAddon) {
+        let mut message = held.message.lines();
+        let first = Printable(message.next().unwrap_or_default()).to_string();
+        self.line(&format!("  {YELLOW}held{YELLOW:#}      {what}: {}: {first}", held.reason));
+        message.for_each(|line| self.line(&format!("            {}", Printable(line))));
     }
 
     /// Writes what Flux does in the workload cluster, and what it does not touch.

@@ -60,42 +60,46 @@ impl Prepared {
 }
 
 /// The objects that all Clusters of a `ClusterStack` share.
-pub(in crate::cli) struct Shared {
-    pub(in crate::cli) namespace: String,
+pub(in crate::cli) struct Shared<'a> {
+    pub(in crate::cli) stack: &'a ClusterStack,
+    /// All objects. Releases may share some.
     pub(in crate::cli) plan: Plan,
-    /// Whether Flux applies the objects from a repository.
-    pub(in crate::cli) by_git: bool,
-    deliveries: BTreeMap<ObjectId, Vec<Delivery>>,
+    /// The objects of the `ClusterStack`, and those of each release.
+    pub(in crate::cli) parts: Vec<(Owner<'a>, Plan)>,
 }
 
-/// The delivery of an object for one owner. An object that several releases share has several deliveries.
-pub(in crate::cli) struct Delivery {
-    /// The UID of the ClusterStack or the release, if it can own the object.
-    pub(in crate::cli) owner: Option<String>,
-    /// The digest of the spec that the operator last wrote, from the owner's status.
-    pub(in crate::cli) spec_digest: Option<SpecDigest>,
+/// The owner of planned objects. Its status has the digests of their specs.
+#[derive(Clone, Copy)]
+pub(in crate::cli) enum Owner<'a> {
+    Stack(&'a ClusterStack),
+    Release(&'a ClusterStackRelease),
 }
 
-impl Shared {
-    /// Returns the deliveries of an object of the plan.
-    pub(in crate::cli) fn deliveries(&self, id: &ObjectId) -> impl Iterator<Item = &Delivery> {
-        self.deliveries.get(id).into_iter().flatten()
+impl<'a> Owner<'a> {
+    /// Returns the UID of the owner if it can own an object, and the digest of the spec that the operator last wrote.
+    pub(in crate::cli) fn last_write(self, planned: &PlannedObject) -> (Option<&'a str>, Option<SpecDigest>) {
+        let ObjectId { kind, namespace, name, .. } = &planned.id;
+        let (metadata, digest) = match self {
+            Self::Stack(stack) => (&stack.metadata, stack.spec_digest_of(&format!("{namespace}/{name}"))),
+            Self::Release(release) => (&release.metadata, release.spec_digest_of(kind, namespace, name)),
+        };
+        let can_own = planned.can_be_owned_in(metadata.namespace.as_deref().unwrap_or_default());
+        (metadata.uid.as_deref().filter(|_| can_own), digest.map(SpecDigest::kept))
     }
+}
 
-    /// Adds a plan, with the delivery of each of its objects.
-    fn add(&mut self, plan: Plan, delivery: impl Fn(&PlannedObject) -> Delivery) -> Result<(), PlanError> {
-        for planned in plan.objects() {
-            self.deliveries.entry(planned.id.clone()).or_default().push(delivery(planned));
-        }
+impl<'a> Shared<'a> {
+    fn add(&mut self, owner: Owner<'a>, plan: Plan) -> Result<(), PlanError> {
+        self.parts.push((owner, plan.clone()));
         self.plan.merge(plan)
     }
 }
 
 /// The releases that can be planned, and the objects that their Clusters share.
 #[derive(Default)]
-pub(in crate::cli) struct Stacks {
+pub(in crate::cli) struct Stacks<'a> {
     releases: BTreeMap<Key, Prepared>,
-    shared: Vec<Shared>,
+    shared: Vec<Shared<'a>>,
 }
 
 /// The sources that the contents of releases are resolved to.
@@ -106,10 +110,10 @@ struct Sources<'a> {
     written: &'a [Value],
 }
 
-impl Stacks {
+impl<'a> Stacks<'a> {
     /// Prepares the releases that a namespace (`None`: all namespaces) needs, and explains which are left out.
     pub(in crate::cli) fn of(
-        present: &Present,
+        present: &'a Present,
         releases: &Releases,
         defaults: &Defaults,
         namespace: Option<&str>,
@@ -119,7 +123,7 @@ impl Stacks {
 
     /// Like [`Stacks::of`], with additional existing sources and charts.
     pub(in crate::cli) fn over(
-        present: &Present,
+        present: &'a Present,
         written: &[Value],
         releases: &Releases,
         defaults: &Defaults,
@@ -155,8 +159,8 @@ impl Stacks {
         sources: &Sources,
         defaults: &Defaults,
         key: &Key,
-        object: &ClusterStack,
-        releases: &[&Needed],
+        object: &'a ClusterStack,
+        releases: &[&Needed<'a>],
         skipped: &mut Vec<String>,
     ) -> Result<(), String> {
         let in_words = |error: &dyn std::error::Error| error.to_string();
@@ -170,19 +174,9 @@ impl Stacks {
         })?;
         stack.flux.service_account_name =
             stack.flux.service_account_name.or_else(|| defaults.account.clone());
-        let mut shared = Shared {
-            namespace: key.namespace.clone(),
-            plan: Plan::default(),
-            by_git: stack.delivery.git().is_some(),
-            deliveries: BTreeMap::new(),
-        };
-        let source = format!("{}/{}", stack.source.namespace, stack.source.name);
-        let followed = |_: &PlannedObject| Delivery {
-            owner: object.metadata.uid.clone(),
-            spec_digest: object.spec_digest_of(&source).map(SpecDigest::kept),
-        };
+        let mut shared = Shared { stack: object, plan: Plan::default(), parts: Vec::new() };
         let plan = plan::stack(&stack).map_err(|error| in_words(&error))?;
-        shared.add(plan, followed).map_err(|error| in_words(&error))?;
+        shared.add(Owner::Stack(object), plan).map_err(|error| in_words(&error))?;
         let suspended = object.spec.suspend;
         let allowed = object.metadata.annotations.as_ref().and_then(|found| found.get(labels::PRUNE));
         let existing = sources.existing(&stack);
@@ -193,8 +187,7 @@ impl Stacks {
                     let (allowed_deletions, stack) = (allowed.cloned(), stack.clone());
                     let prepared = Prepared { suspended, allowed_deletions, stack, release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
-                    let delivery = |planned: &PlannedObject| delivery(needed.object, planned);
-                    shared.add(plan, delivery).map_err(|error| in_words(&error))?;
+                    shared.add(Owner::Release(needed.object), plan).map_err(|error| in_words(&error))?;
                     self.releases.insert(Key::new(&key.namespace, &needed.name.to_string()), prepared);
                 }
             }
@@ -221,7 +214,7 @@ impl Stacks {
         self.releases.values().map(|prepared| &prepared.release)
     }
 
-    pub(in crate::cli) fn shared(&self) -> impl Iterator<Item = &Shared> {
+    pub(in crate::cli) fn shared(&self) -> impl Iterator<Item = &Shared<'a>> {
         self.shared.iter()
     }
 
@@ -275,16 +268,6 @@ fn load(releases: &Releases, lines: &[Line], skipped: &mut Vec<String>) -> BTree
         }
     }
     loaded
-}
-
-/// Returns the delivery of an object for a release.
-fn delivery(release: &ClusterStackRelease, planned: &PlannedObject) -> Delivery {
-    let id = &planned.id;
-    let can_own = planned.can_be_owned_in(release.metadata.namespace.as_deref().unwrap_or_default());
-    Delivery {
-        owner: release.metadata.uid.clone().filter(|_| can_own),
-        spec_digest: release.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept),
-    }
 }
 
 /// Returns the report of the operator that it cannot use a release at present. A release without a report counts as usable.

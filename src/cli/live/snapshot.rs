@@ -277,7 +277,7 @@ pub(super) fn clusters_ready(stack: &ClusterStack) -> Report {
 }
 
 /// Like [`ready`], for another condition.
-pub(super) fn mirrored(
+pub(in crate::cli) fn mirrored(
     metadata: &ObjectMeta,
     conditions: Option<&Vec<Condition>>,
     kind: ConditionType,

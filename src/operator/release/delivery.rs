@@ -12,7 +12,7 @@ use super::super::metrics::Queue;
 use super::super::reconcile::ReconcileError;
 use super::super::request;
 use super::content::{Content, Known};
-use super::objects::{self, Delivery};
+use super::objects::Delivery;
 use super::{Facts, Found, provider, tear_down};
 use crate::api::Reason;
 use crate::foreign::flux::FluxKind;
@@ -23,13 +23,18 @@ use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
-use crate::subscription::{ClassFacts, DeliveryMode, ReleaseAction, Teardown, class_hold};
+use crate::subscription::{
+    DeliveryMode, RELEASE_STEPS, ReleaseAction, StepFacts, Teardown, WrittenSteps, is_class_delivered,
+    steps_to_write,
+};
 
 /// The state of a release's objects after the writes.
 #[derive(Default)]
 pub(super) struct Receipts {
     /// The objects in the order of delivery.
     pub(super) objects: Vec<ObjectFacts>,
+    /// The steps that are delivered.
+    steps: Vec<Step>,
     /// The reason why the cluster class is not delivered yet.
     pub(super) class_hold: Option<Hold>,
     /// Whether an object of another client has the name of a source, so that no Cluster can have the release.
@@ -94,7 +99,7 @@ async fn deliver(
         Err(error) => return Err(error),
     }
     if mode == DeliveryMode::Git && receipts.failure.is_none() {
-        enqueue_commit(context, facts, found, receipts.class_hold.is_none());
+        enqueue_commit(context, facts, found, &receipts.steps);
     }
     Ok(receipts)
 }
@@ -108,42 +113,39 @@ async fn deliver_steps(
     receipts: &mut Receipts,
 ) -> Result<(), ReconcileError> {
     let delivery = Delivery { context, object: facts.object, known, now: facts.now };
-    let source_hold = deliver_step(&delivery, found, mode, Step::Sources, &mut receipts.objects).await?;
-    receipts.is_without_source = source_hold.is_some();
-    receipts.class_hold = match source_hold {
-        // Everything else refers to the sources.
-        Some(hold) => Some(hold),
-        None => deliver_class(&delivery, found, mode, &mut receipts.objects).await?,
-    };
+    let mut taken = None;
+    for step in RELEASE_STEPS {
+        if !written_steps(&delivery, found, taken.as_ref(), &receipts.objects).steps.contains(&step) {
+            break;
+        }
+        let hold = deliver_step(&delivery, found, mode, step, &mut receipts.objects).await?;
+        taken = hold.map(|hold| (step, hold));
+        if step == Step::NodeImages && mode.writes() {
+            provider::apply(context, &found.provider).await?;
+        }
+    }
+    let written = written_steps(&delivery, found, taken.as_ref(), &receipts.objects);
+    receipts.is_without_source = written.is_without_source();
+    (receipts.steps, receipts.class_hold) = (written.steps, written.hold);
     Ok(forward_request(context, facts, found).await?)
 }
 
-/// Delivers the node images, the provider's object, and the cluster class as far as its gate permits. Returns the reason why
-/// the class is not delivered, if any.
-async fn deliver_class(
+/// Decides which steps of a release are written, from the objects that were delivered so far.
+fn written_steps(
     delivery: &Delivery<'_>,
     found: &Found<'_>,
-    mode: DeliveryMode,
-    receipts: &mut Vec<ObjectFacts>,
-) -> Result<Option<Hold>, ReconcileError> {
-    let image_hold = deliver_step(delivery, found, mode, Step::NodeImages, receipts).await?;
-    if mode.writes() {
-        provider::apply(delivery.context, &found.provider).await?;
-    }
+    taken: Option<&(Step, Hold)>,
+    delivered: &[ObjectFacts],
+) -> WrittenSteps {
     let report = &found.provider.report;
-    let images = receipts.iter().find(|object| object.step == Step::NodeImages);
-    let images = images.filter(|images| !is_ready(images)).map(|images| images.id.to_string());
-    let gate = || {
-        class_hold(ClassFacts {
-            is_delivered: objects::is_delivered(delivery.object, &found.planned.plan, Step::ClusterClass),
-            provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
-            images_not_ready: images.as_deref(),
-        })
-    };
-    match image_hold.or_else(gate) {
-        Some(hold) => Ok(Some(hold)),
-        None => deliver_step(delivery, found, mode, Step::ClusterClass, receipts).await,
-    }
+    let mut images = delivered.iter().filter(|object| object.step == Step::NodeImages);
+    let images = images.find(|images| !is_ready(images)).map(|images| images.id.to_string());
+    steps_to_write(&StepFacts {
+        taken: taken.map(|(step, hold)| (*step, hold)),
+        is_class_delivered: is_class_delivered(delivery.object, &found.planned.plan),
+        provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
+        images_not_ready: images.as_deref(),
+    })
 }
 
 async fn deliver_step(
@@ -168,10 +170,8 @@ fn is_ready(object: &ObjectFacts) -> bool {
 }
 
 /// Enqueues the commit of the objects that the gate permits to the repository that Flux applies.
-fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, with_class: bool) {
-    let class = with_class.then_some(Step::ClusterClass);
-    let steps: Vec<Step> = [Step::Sources, Step::NodeImages].into_iter().chain(class).collect();
-    let plan = found.planned.plan.only(&steps);
+fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, steps: &[Step]) {
+    let plan = found.planned.plan.only(steps);
     let (subject, change) = (Subject::Release(facts.name.to_string()), Change::Planned(Arc::new(plan)));
     let requester = (Queue::ClusterStackRelease, facts.key.clone());
     commit(context, &Key::of(found.owner), subject, change, requester);

@@ -95,7 +95,7 @@ impl Delivery<'_> {
 
     /// Returns the digest of an object's spec in the status.
     fn recorded(&self, id: &ObjectId) -> Option<SpecDigest> {
-        recorded(self.object, id)
+        self.object.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
     }
 
     async fn apply_object(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
@@ -229,17 +229,6 @@ impl Delivery<'_> {
             }
         }
     }
-}
-
-/// Returns the digest of an object's spec in the status of a release.
-fn recorded(release: &ClusterStackRelease, id: &ObjectId) -> Option<SpecDigest> {
-    release.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
-}
-
-/// Whether any object of a step was delivered before.
-pub(super) fn is_delivered(release: &ClusterStackRelease, plan: &Plan, step: Step) -> bool {
-    let mut planned = plan.objects().filter(|object| object.step == step);
-    planned.any(|planned| recorded(release, &planned.id).is_some())
 }
 
 fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {

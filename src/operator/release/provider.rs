@@ -14,6 +14,7 @@ use crate::plan::{is_provider_object_written, provider_object};
 use crate::rollup::{ConditionStatus, Report, provider_ready};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
+use crate::subscription::provider_references;
 
 /// The provider's object of a release.
 #[derive(Debug)]
@@ -41,8 +42,7 @@ impl From<Report> for Provider {
 
 /// Returns the state of the provider's object of a release, and the change to write, if any.
 pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: &ClusterStack) -> Provider {
-    let template = stack.spec.provider_ref.as_ref().filter(|_| !stack.spec.no_provider);
-    let (Some(template), Some(object)) = (template, &release.spec.provider_ref) else {
+    let Some((template, object)) = provider_references(stack, release) else {
         let message = "the ClusterStack has no provider integration";
         return Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), message).into();
     };

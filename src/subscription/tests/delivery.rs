@@ -6,6 +6,7 @@ use super::ContentState::{Invalid, Known, NotRead, Unavailable};
 use super::*;
 use crate::api::Reason;
 use crate::gate::Hold;
+use crate::plan::Step;
 
 fn suspended() -> ClusterStack {
     let mut stack = stack("demo", "2026-11-20T10:00:00Z", &["v1"], false);
@@ -61,21 +62,68 @@ fn suspended_stack_writes_nothing_even_by_git() {
 }
 
 #[test]
-fn class_waits_for_provider_then_for_images() {
-    for (is_delivered, provider_problem, images_not_ready, expected) in [
-        (false, None, None, None),
-        (false, Some("no quota"), Some("Kustomization a/b"), Some((Reason::WaitingForProvider, "no quota"))),
+fn steps_wait_for_taken_names_provider_and_images() {
+    use Step::{ClusterClass, NodeImages, Sources};
+    let hold = Hold { reason: Reason::AlreadyExists, message: "taken".to_owned() };
+    let taken = |step| Some((step, &hold));
+    let (provider, images) = (Some("no quota"), Some("Kustomization a/b"));
+    let all = StepFacts::default();
+    let already = Some((Reason::AlreadyExists, "taken"));
+    let for_provider = Some((Reason::WaitingForProvider, "no quota"));
+    let for_images = Some((Reason::WaitingForNodeImages, "Kustomization a/b is not ready yet"));
+    for (what, facts, last, expected) in [
+        ("nothing is missing", all, ClusterClass, None),
         (
-            false,
-            None,
-            Some("Kustomization a/b"),
-            Some((Reason::WaitingForNodeImages, "Kustomization a/b is not ready yet")),
+            "neither is ready",
+            StepFacts { provider_problem: provider, images_not_ready: images, ..all },
+            NodeImages,
+            for_provider,
         ),
-        // A class that was delivered before is not held.
-        (true, Some("no quota"), Some("Kustomization a/b"), None),
+        ("the images are not ready", StepFacts { images_not_ready: images, ..all }, NodeImages, for_images),
+        (
+            "a delivered class is not held",
+            StepFacts {
+                is_class_delivered: true,
+                provider_problem: provider,
+                images_not_ready: images,
+                taken: None,
+            },
+            ClusterClass,
+            None,
+        ),
+        (
+            "a source is taken",
+            StepFacts { taken: taken(Sources), provider_problem: provider, ..all },
+            Sources,
+            already,
+        ),
+        (
+            "the images are taken, before the provider counts",
+            StepFacts { taken: taken(NodeImages), provider_problem: provider, ..all },
+            NodeImages,
+            already,
+        ),
+        (
+            "an object of the class is taken, which is not tried yet",
+            StepFacts { taken: taken(ClusterClass), images_not_ready: images, ..all },
+            NodeImages,
+            for_images,
+        ),
+        (
+            "an object of the class is taken",
+            StepFacts { taken: taken(ClusterClass), ..all },
+            ClusterClass,
+            already,
+        ),
     ] {
-        let hold = class_hold(ClassFacts { is_delivered, provider_problem, images_not_ready });
+        let WrittenSteps { steps, hold } = steps_to_write(&facts);
+        assert_eq!(
+            steps,
+            RELEASE_STEPS.into_iter().filter(|step| *step <= last).collect::<Vec<_>>(),
+            "{what}"
+        );
         let hold = hold.as_ref().map(|hold| (hold.reason, hold.message.as_str()));
-        assert_eq!(hold, expected, "{is_delivered} {provider_problem:?} {images_not_ready:?}");
+        assert_eq!(hold, expected, "{what}");
+        assert_eq!(steps_to_write(&facts).is_without_source(), last == Sources, "{what}");
     }
 }

@@ -6,20 +6,25 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::addon_objects::AddonObjects;
-use crate::api::{ClusterAddon, labels};
-use crate::cli::live::prepared::{Delivery, Shared};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
+use crate::cli::diff::HeldClass;
+use crate::cli::live::prepared::{Owner, Shared};
 use crate::cli::live::present::LiveNamespace;
+use crate::cli::live::snapshot::mirrored;
 use crate::compare::plans::{ChangeKind, ObjectChange};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::{FluxObject, References, SpecDigest, metadata_of};
 use crate::foreign::flux::ownership::other_kind;
+use crate::gate::Hold;
 use crate::names::Key;
 use crate::plan::delivery::{
     Action, Baseline, LiveObject, NamespaceState, action, digest_of_shared, namespace_action,
     waits_for_other_kind, written,
 };
-use crate::plan::existing::is_ours;
+use crate::plan::existing::{self, is_ours};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
+use crate::rollup::{ConditionStatus, Report};
+use crate::subscription::{StepFacts, WrittenSteps, is_class_delivered, provider_references, steps_to_write};
 
 /// The kind, and the namespace and name.
 type Place = (String, Key);
@@ -30,6 +35,15 @@ struct Existing<'a> {
     metadata: ObjectMeta,
     spec_digest: SpecDigest,
     has_our_fields: bool,
+}
+
+/// The changes of what all Clusters of a `ClusterStack` share.
+#[derive(Default)]
+pub(super) struct SharedChanges {
+    pub(super) objects: Vec<ObjectChange>,
+    pub(super) held_classes: Vec<HeldClass>,
+    /// The holds of the releases that no Cluster can have, because the name of a source is taken.
+    pub(super) without_source: BTreeMap<Key, Hold>,
 }
 
 /// The existing Flux objects, and the Namespaces by name.
@@ -71,18 +85,90 @@ impl<'a> Found<'a> {
     }
 
     /// Returns the changes of the objects that all Clusters share.
-    pub(super) fn shared(&self, shared: &Shared) -> Vec<ObjectChange> {
-        let todo = |planned: &PlannedObject| {
-            let todo = |delivery: &Delivery| self.shared_action(planned, delivery, shared.by_git);
-            shared.deliveries(&planned.id).map(todo).max()
-        };
-        let last = last_step(shared.plan.objects().map(|planned| (planned.step, todo(planned))));
-        let objects = shared.plan.objects().filter(|planned| planned.step <= last);
-        objects.filter_map(|planned| self.change(planned, todo(planned)?)).collect()
+    pub(super) fn shared(&self, shared: &Shared) -> SharedChanges {
+        let by_git = shared.stack.spec.delivery.git().is_some();
+        let mut todo: BTreeMap<&ObjectId, Action> = BTreeMap::new();
+        let mut changes = SharedChanges::default();
+        for (owner, plan) in &shared.parts {
+            let (delivered, written) = self.delivered(shared.stack, (*owner, plan), by_git);
+            for (planned, action) in delivered {
+                let known = todo.entry(&planned.id).or_insert(action);
+                *known = action.max(*known);
+            }
+            let Owner::Release(release) = owner else { continue };
+            let key = Key::of(*release);
+            let is_without_source = written.is_without_source();
+            match written.hold {
+                Some(hold) if is_without_source => _ = changes.without_source.insert(key, hold),
+                // An object whose name is taken is a change.
+                Some(hold) if hold.reason != Reason::AlreadyExists => {
+                    changes.held_classes.push(HeldClass::new(key, hold));
+                }
+                _ => {}
+            }
+        }
+        let objects = shared.plan.objects();
+        let objects = objects.filter_map(|planned| self.change(planned, *todo.get(&planned.id)?));
+        changes.objects = objects.collect();
+        changes
     }
 
-    fn shared_action(&self, planned: &PlannedObject, delivery: &Delivery, by_git: bool) -> Action {
-        let (spec_digest, owner) = (delivery.spec_digest.as_ref(), delivery.owner.as_deref());
+    /// Returns the objects of a plan that the operator delivers, each with its action, and the steps that it writes.
+    fn delivered<'p>(
+        &self,
+        stack: &ClusterStack,
+        (owner, plan): (Owner, &'p Plan),
+        by_git: bool,
+    ) -> (Vec<(&'p PlannedObject, Action)>, WrittenSteps) {
+        let todo = |planned| (planned, self.shared_action(planned, owner, by_git));
+        let mut actions: Vec<(&PlannedObject, Action)> = plan.objects().map(todo).collect();
+        let taken = actions.iter().position(|(_, todo)| *todo == Action::Hold);
+        let hold = taken.and_then(|at| actions.get(at));
+        let hold = hold.map(|(planned, _)| (planned.step, existing::hold(&planned.id)));
+        let (is_delivered, provider, images) = match owner {
+            Owner::Stack(_) => (false, None, None),
+            Owner::Release(release) => (
+                is_class_delivered(release, plan),
+                provider_problem(stack, release),
+                self.images_not_ready(release, &actions, by_git),
+            ),
+        };
+        let written = steps_to_write(&StepFacts {
+            taken: hold.as_ref().map(|(step, hold)| (*step, hold)),
+            is_class_delivered: is_delivered,
+            provider_problem: provider.as_deref(),
+            images_not_ready: images.as_deref(),
+        });
+        actions.truncate(taken.map_or(usize::MAX, |at| at + 1));
+        actions.retain(|(planned, _)| written.steps.contains(&planned.step));
+        (actions, written)
+    }
+
+    /// Describes the node images that are not ready after their actions: Flux has to apply a changed spec first.
+    fn images_not_ready(
+        &self,
+        release: &ClusterStackRelease,
+        actions: &[(&PlannedObject, Action)],
+        by_git: bool,
+    ) -> Option<String> {
+        let is_reported = is_true(&reported(release, ConditionType::NodeImagesReady));
+        let stays = |planned: &PlannedObject, todo: Action| {
+            todo == Action::Nothing || (todo < Action::Wait && !by_git && self.keeps_spec(planned))
+        };
+        let mut images = actions.iter().filter(|(planned, _)| planned.step == Step::NodeImages);
+        let not_ready = images.find(|(planned, todo)| !is_reported || !stays(planned, *todo));
+        not_ready.map(|(planned, _)| planned.id.to_string())
+    }
+
+    /// Whether the spec of an object stays the same if it is applied.
+    fn keeps_spec(&self, planned: &PlannedObject) -> bool {
+        let found = self.at(&planned.id.kind, planned);
+        found.is_some_and(|found| written(found.value).get("spec") == planned.value.get("spec"))
+    }
+
+    fn shared_action(&self, planned: &PlannedObject, owner: Owner, by_git: bool) -> Action {
+        let (owner, spec_digest) = owner.last_write(planned);
+        let spec_digest = spec_digest.as_ref();
         if planned.id.kind == "Namespace" {
             return namespace_action(planned, self.namespace_state(&planned.id.name), spec_digest);
         }
@@ -122,14 +208,15 @@ impl<'a> Found<'a> {
             };
             self.change(planned, action(planned, found.map(Existing::live), baseline))
         };
-        let is_source_taken = !by_git && self.is_source_taken(plan);
-        let objects = plan.objects().filter(|planned| planned.step == Step::Sources || !is_source_taken);
-        objects.filter_map(change).collect()
+        let last = self.taken_source(plan, by_git).unwrap_or(usize::MAX);
+        plan.objects().take(last.saturating_add(1)).filter_map(change).collect()
     }
 
-    /// Whether objects of other clients have the names of sources of a plan, so that nothing else is written or removed.
-    pub(super) fn is_source_taken(&self, plan: &Plan) -> bool {
-        plan.objects().any(|planned| planned.step == Step::Sources && self.is_taken(planned))
+    /// Returns the position in a plan of the first source whose name an object of another client has. Nothing that follows
+    /// is written, and nothing is removed. What Flux applies from a repository, the operator does not write.
+    pub(super) fn taken_source(&self, plan: &Plan, by_git: bool) -> Option<usize> {
+        let is_taken = |planned: &PlannedObject| planned.step == Step::Sources && self.is_taken(planned);
+        plan.objects().position(is_taken).filter(|_| !by_git)
     }
 
     /// Returns the removal of an object.
@@ -191,10 +278,20 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The last step of delivery: one with an object whose name one of another client has.
-fn last_step(actions: impl Iterator<Item = (Step, Option<Action>)>) -> Step {
-    let held = actions.filter(|(_, todo)| *todo == Some(Action::Hold));
-    held.map(|(step, _)| step).min().unwrap_or(Step::Addons)
+/// Returns the reason why the provider's object of a release is not ready, as the operator last reported it.
+fn provider_problem(stack: &ClusterStack, release: &ClusterStackRelease) -> Option<String> {
+    provider_references(stack, release)?;
+    let report = reported(release, ConditionType::ProviderReady);
+    (!is_true(&report)).then_some(report.message)
+}
+
+/// Returns what the operator last reported about a release.
+fn reported(release: &ClusterStackRelease, kind: ConditionType) -> Report {
+    mirrored(&release.metadata, release.status.as_ref().map(|status| &status.conditions), kind)
+}
+
+fn is_true(report: &Report) -> bool {
+    report.status == ConditionStatus::True
 }
 
 /// Compares two states with sorted fields, because the API server returns fields in another order.

@@ -18,7 +18,13 @@ use crate::plan::delivery::delivered_elsewhere;
 use crate::subscription::orphaning_stack;
 
 /// Returns the hold of a Cluster that the operator does not deliver to, because something around its addons is being deleted.
-pub(super) fn not_delivered(live: &Live, prepared: &Prepared, cluster: &Cluster) -> Option<Hold> {
+/// `is_usable`: whether the Cluster can have its release.
+pub(super) fn not_delivered(
+    live: &Live,
+    prepared: &Prepared,
+    cluster: &Cluster,
+    is_usable: bool,
+) -> Option<Hold> {
     let key = cluster.key();
     let addon = live.present.addons.get(&key);
     let release = live.present.releases.get(&prepared.release_key());
@@ -27,7 +33,9 @@ pub(super) fn not_delivered(live: &Live, prepared: &Prepared, cluster: &Cluster)
         namespace_terminating: live.found.is_terminating(&key.namespace),
         backing: if orphaned_by.is_some() { Backing::Orphaned } else { Backing::Wanted },
         handed_over: live.found.addons.has_rest(&key),
-        removing: !cluster.paused() && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
+        removing: is_usable
+            && !cluster.paused()
+            && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
         ClusterAction::Deliver => return None,

@@ -1,5 +1,6 @@
 //! Tests with the example in a live cluster that is made by hand.
 
+mod classes;
 mod existing;
 mod properties;
 mod removal_properties;
@@ -54,18 +55,18 @@ fn live() -> Present {
     }
 }
 
-fn stacks(present: &Present) -> (Stacks, Vec<String>) {
+fn stacks(present: &Present) -> (Stacks<'_>, Vec<String>) {
     let releases = Releases::open(&example("stack")).unwrap();
     Stacks::of(present, &releases, &Defaults { source: None, account: None }, Some("demo"))
 }
 
-fn differences(present: &Present) -> Plans {
+fn differences(present: &Present) -> Differences {
     let (stacks, skipped) = stacks(present);
     assert_eq!(skipped, Vec::<String>::new());
     compared(present, &stacks)
 }
 
-fn compared(present: &Present, stacks: &Stacks) -> Plans {
+fn compared(present: &Present, stacks: &Stacks) -> Differences {
     let namespaces = namespaces();
     let live = Live::new(present, &namespaces).unwrap();
     compare(&live, stacks, Some(live.shares()), Some("demo")).unwrap()
@@ -109,6 +110,20 @@ fn delivered() -> Present {
         present.flux.extend(Some(object).filter(|object| object["kind"] != "Namespace"));
     }
     present
+}
+
+/// Adds the second release of the example, pinned, without any object. Returns its name.
+fn add_second_release(present: &mut Present) -> &'static str {
+    let name = "docker-demo-1-34-v2";
+    let mut release = present.releases.values().next().unwrap().clone();
+    release.metadata.uid = Some("second".to_owned());
+    release.metadata.name = Some(name.to_owned());
+    release.status = None;
+    let pin = release.spec.source.as_mut().unwrap();
+    let releases = Releases::open(&example("stack")).unwrap();
+    pin.digest = releases.load(&name.parse().unwrap()).unwrap().release.digest.to_string();
+    present.releases.insert(Key::new("demo", name), release);
+    name
 }
 
 /// Records in the status of its owner the digest that the spec of an object had when it was written.
@@ -162,31 +177,31 @@ fn object<'a>(present: &'a mut Present, kind: &str, name: &str) -> &'a mut Value
     present.flux.iter_mut().find(is_it).unwrap()
 }
 
-fn texts(plans: &Plans) -> String {
-    anstream::adapter::strip_str(&text::write_live(plans, false)).to_string()
+fn texts(Differences { plans, held_classes, .. }: &Differences) -> String {
+    anstream::adapter::strip_str(&text::write_live(plans, held_classes, false)).to_string()
 }
 
 #[test]
-fn empty_cluster_gets_all_objects_created() {
+fn empty_cluster_gets_all_but_the_class_created() {
     let text = texts(&differences(&live()));
     for line in [
         "created   GitRepository demo/docker-demo-1-34-catalog",
         "created   GitRepository demo/docker-demo-1-34-v1",
-        "created   Namespace demo-docker-demo-1-34-v1-helm",
-        "created   HelmRelease demo/docker-demo-1-34-v1",
+        "created   Kustomization demo/docker-demo-1-34-v1-node-images",
         "created   HelmRelease demo/one.ccm: Helm installs it",
         "created   Kustomization demo/one.policies: Flux applies its manifests",
     ] {
         assert!(text.contains(line), "no {line:?} in\n{text}");
     }
     assert!(!text.contains("docker-demo-1-34-v2"), "it is not in use:\n{text}");
+    assert!(!text.contains("HelmRelease demo/docker-demo-1-34-v1"), "the class needs the images:\n{text}");
 }
 
 #[test]
 fn planned_state_has_no_differences() {
-    let plans = differences(&delivered());
-    assert!(!plans.differ(), "{}", texts(&plans));
-    assert!(plans.clusters.is_empty(), "a Cluster without changes is left out");
+    let found = differences(&delivered());
+    assert!(!found.differs, "{}", texts(&found));
+    assert!(found.plans.clusters.is_empty(), "a Cluster without changes is left out");
 }
 
 #[test]
@@ -237,15 +252,7 @@ fn object_without_its_owner_is_written_again() {
 #[test]
 fn source_without_owning_release_is_written_again() {
     let mut present = delivered();
-    let releases = Releases::open(&example("stack")).unwrap();
-    let v2 = "docker-demo-1-34-v2";
-    let mut release = present.releases.values().next().unwrap().clone();
-    release.metadata.uid = Some("second".to_owned());
-    release.metadata.name = Some(v2.to_owned());
-    release.status = None;
-    let pin = release.spec.source.as_mut().unwrap();
-    pin.digest = releases.load(&v2.parse().unwrap()).unwrap().release.digest.to_string();
-    present.releases.insert(Key::new("demo", v2), release);
+    add_second_release(&mut present);
     let text = texts(&differences(&present));
     let shared = "changed   GitRepository demo/docker-demo-1-34-v1: stackflux applies it again; its spec stays the same\n";
     assert!(text.contains(shared), "{text}");
@@ -297,11 +304,11 @@ fn suspended_object_of_a_dropped_addon_stays() {
     old["metadata"]["labels"][labels::ADDON] = json!("old");
     old["spec"]["suspend"] = json!(true);
     present.flux.push(old);
-    let plans = differences(&present);
-    let text = texts(&plans);
+    let found = differences(&present);
+    let text = texts(&found);
     let held = "addon old: AddonRemoved: not in the release: HelmRelease one.old is suspended, and stays until it is resumed";
     assert!(text.contains(held) && !text.contains("removed "), "{text}");
-    assert!(!plans.differ(), "nothing is written");
+    assert!(!found.differs, "nothing is written");
 }
 
 #[test]
@@ -315,7 +322,9 @@ fn cluster_in_another_repository_is_held() {
     present.stacks.insert(Key::new("demo", "other"), stack);
     let status = json!({"committedBy": "demo/other"});
     present.addons.values_mut().next().unwrap().status = serde_json::from_value(status).unwrap();
-    let text = texts(&Plans { objects: Vec::new(), ..differences(&present) });
+    let mut found = differences(&present);
+    found.plans.objects.clear();
+    let text = texts(&found);
     assert!(
         text.contains("held      all of it: DeliveredElsewhere: ClusterStack demo/other has the files"),
         "{text}"
@@ -333,8 +342,8 @@ fn object_applied_from_git_needs_no_owner() {
         object["metadata"]["ownerReferences"] = json!([]);
         object["spec"]["foreign"] = json!(true);
     }
-    let plans = differences(&present);
-    assert!(!plans.differ(), "Flux corrects drift: {}", texts(&plans));
+    let found = differences(&present);
+    assert!(!found.differs, "Flux corrects drift: {}", texts(&found));
 }
 
 #[test]
@@ -346,7 +355,7 @@ fn suspended_addons_are_not_written() {
     present.stacks.values_mut().next().unwrap().spec.suspend = true;
     let (stacks, skipped) = stacks(&present);
     assert_eq!(skipped, ["ClusterStack demo/docker-demo-1-34 is suspended: nothing is written"]);
-    assert!(!compared(&present, &stacks).differ());
+    assert!(!compared(&present, &stacks).differs);
 }
 
 #[test]

@@ -14,9 +14,9 @@ fn object_of_another_client_is_shown_as_held() {
     let mut present = delivered();
     replace(&mut present, "HelmRelease", "one.ccm");
     replace(&mut present, "HelmRelease", V1);
-    let plans = differences(&present);
-    assert!(plans.differ());
-    let text = texts(&plans);
+    let found = differences(&present);
+    assert!(found.differs);
+    let text = texts(&found);
     for name in ["one.ccm", V1] {
         let line = format!("  held      HelmRelease demo/{name}: an object of another client has this name");
         assert!(text.contains(&line), "no {line:?} in\n{text}");
@@ -33,4 +33,44 @@ fn taken_source_holds_what_depends_on_it() {
     let line =
         format!("  held      GitRepository demo/{V1}: an object of another client has this name; delete it");
     assert!(text.contains(&line) && !text.contains("changed"), "{text}");
+}
+
+#[test]
+fn taken_source_holds_the_clusters_of_its_release() {
+    let mut present = delivered();
+    replace(&mut present, "GitRepository", V1);
+    object(&mut present, "HelmRelease", "one.ccm")["spec"]["interval"] = json!("2h");
+    let text = texts(&differences(&present));
+    let line = format!("  held      all of it: AlreadyExists: GitRepository demo/{V1} exists already");
+    assert!(text.contains(&line) && !text.contains("one.ccm"), "{text}");
+
+    // Flux applies the objects from a repository: nothing is held.
+    removals::deliver_by_git(&mut present);
+    let text = texts(&differences(&present));
+    assert!(text.contains(&format!("  changed   GitRepository demo/{V1}")), "{text}");
+    assert!(!text.contains("held"), "{text}");
+}
+
+#[test]
+fn taken_source_holds_no_other_release() {
+    let mut present = delivered();
+    let v2 = add_second_release(&mut present);
+    let mut theirs = object(&mut present, "GitRepository", V1).clone();
+    theirs["metadata"] = json!({"name": v2, "namespace": "demo", "uid": "theirs"});
+    present.flux.push(theirs);
+    object(&mut present, "HelmRelease", V1)["spec"]["interval"] = json!("2h");
+    let text = texts(&differences(&present));
+    assert!(text.contains(&format!("  held      GitRepository demo/{v2}: ")), "{text}");
+    assert!(text.contains(&format!("  changed   HelmRelease demo/{V1}")), "{text}");
+    assert!(!text.contains("created") && !text.contains("all of it"), "{text}");
+}
+
+#[test]
+fn taken_catalog_does_not_hold_its_releases() {
+    let mut present = delivered();
+    replace(&mut present, "GitRepository", "docker-demo-1-34-catalog");
+    object(&mut present, "HelmRelease", V1)["spec"]["interval"] = json!("2h");
+    let text = texts(&differences(&present));
+    assert!(text.contains("  held      GitRepository demo/docker-demo-1-34-catalog: "), "{text}");
+    assert!(text.contains(&format!("  changed   HelmRelease demo/{V1}")), "{text}");
 }

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
+use super::classes::{add_provider, report};
 use super::*;
-use crate::api::SourcePlacement;
+use crate::api::{Reason, SourcePlacement};
 use crate::compare::plans::{ChangeKind, ObjectChange};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -30,6 +31,28 @@ struct Facts {
     kept: Plan,
     /// The owner of the object of the other kind, if the object delivers an addon and the other object exists.
     other: Option<&'static str>,
+    /// Whether the object is one of another client.
+    taken: bool,
+}
+
+/// The state of what the cluster class waits for.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    /// Whether the class was never delivered.
+    is_new: bool,
+    /// Whether the provider is ready; `None` without a provider.
+    provider: Option<bool>,
+    /// Whether Flux reports the node images as applied.
+    images: bool,
+}
+
+fn gate() -> impl Strategy<Value = Gate> {
+    let provider = prop::option::weighted(0.4, any::<bool>());
+    (any::<bool>(), provider, prop::bool::weighted(0.7)).prop_map(|(is_new, provider, images)| Gate {
+        is_new,
+        provider,
+        images,
+    })
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +79,9 @@ fn facts() -> impl Strategy<Value = Facts> {
         edited,
         plan_digest(),
         other,
+        prop::bool::weighted(0.04),
     )
-        .prop_map(|(exists, terminating, plan, owners, edited, kept, other)| Facts {
+        .prop_map(|(exists, terminating, plan, owners, edited, kept, other, taken)| Facts {
             exists,
             terminating,
             plan,
@@ -65,12 +89,18 @@ fn facts() -> impl Strategy<Value = Facts> {
             edited,
             kept,
             other,
+            taken,
         })
 }
 
 /// Returns a live cluster in which each planned object has the state that the facts describe.
-fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present {
+fn live_with(facts: &[Facts], gate: Gate, by_git: bool, sources: SourcePlacement) -> Present {
     let mut present = live();
+    report(&mut present, "NodeImagesReady", gate.images);
+    if let Some(is_ready) = gate.provider {
+        add_provider(&mut present);
+        report(&mut present, "ProviderReady", is_ready);
+    }
     let stack = present.stacks.values_mut().next().unwrap();
     stack.spec.flux.sources = sources;
     if by_git {
@@ -85,6 +115,7 @@ fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present
             present.flux.push(object_of(planned, facts));
         }
         let digest = match facts.kept {
+            _ if gate.is_new && planned.step == Step::ClusterClass => None,
             Plan::Same if planned.id.kind == "Namespace" => Some(planned.digest().to_owned()),
             Plan::Same => Some(SpecDigest::of(came_back(&planned.value, &[])["spec"].clone()).to_string()),
             Plan::Another => Some("earlier".to_owned()),
@@ -102,6 +133,11 @@ fn live_with(facts: &[Facts], by_git: bool, sources: SourcePlacement) -> Present
 
 fn object_of(planned: &PlannedObject, facts: &Facts) -> Value {
     let mut object = came_back(&planned.value, &facts.owners);
+    if facts.taken {
+        let ObjectId { namespace, name, .. } = &planned.id;
+        object["metadata"] = json!({"name": name, "namespace": namespace, "uid": "theirs"});
+        return object;
+    }
     let annotations = object["metadata"]["annotations"].as_object_mut().unwrap();
     match facts.plan {
         Plan::Same => {}
@@ -113,6 +149,8 @@ fn object_of(planned: &PlannedObject, facts: &Facts) -> Value {
     }
     if facts.edited.contains(&"spec") {
         object["spec"]["foreign"] = json!(true);
+        let fields = json!({"manager": "somebody", "fieldsV1": {"f:spec": {"f:foreign": {}}}});
+        object["metadata"]["managedFields"].as_array_mut().unwrap().push(fields);
     }
     if facts.edited.contains(&"label") {
         object["metadata"]["labels"][labels::MANAGED_BY] = json!("another");
@@ -131,6 +169,7 @@ fn is_it(object: &Value, kind: &str, planned: &PlannedObject) -> bool {
 struct Operator<'a> {
     present: &'a Present,
     namespaces: &'a BTreeMap<String, LiveNamespace>,
+    gate: Gate,
     by_git: bool,
 }
 
@@ -152,8 +191,56 @@ impl Operator<'_> {
         action(planned, found.as_ref().map(Into::into), baseline)
     }
 
+    /// Delivers a release like `operator::release::delivery`. Returns the action of each object, until one is held or the
+    /// class has to wait, and the reason for that.
+    fn release<'p>(&self, shared: &'p [PlannedObject]) -> (Vec<(&'p PlannedObject, Action)>, Option<Reason>) {
+        let (mut actions, mut are_images_ready) = (Vec::new(), true);
+        for planned in shared.iter().filter(|planned| !is_catalog(planned)) {
+            let waits_for = self.waits_for(shared, are_images_ready);
+            if planned.step == Step::ClusterClass && waits_for.is_some() {
+                return (actions, waits_for);
+            }
+            let todo = self.shared(planned);
+            actions.push((planned, todo));
+            if todo == Action::Hold {
+                return (actions, Some(Reason::AlreadyExists));
+            }
+            if planned.step == Step::NodeImages {
+                are_images_ready = self.gate.images && self.is_applied(planned, todo);
+            }
+        }
+        (actions, None)
+    }
+
+    /// Returns the reason why the class is not delivered.
+    fn waits_for(&self, shared: &[PlannedObject], are_images_ready: bool) -> Option<Reason> {
+        let status = self.present.releases.values().next().unwrap().status.as_ref().unwrap();
+        let mut class = shared.iter().filter(|planned| planned.step == Step::ClusterClass);
+        let is_delivered = class.any(|planned| {
+            kept_object(&status.objects, &planned.id).is_some_and(|kept| kept.spec_digest.is_some())
+        });
+        if is_delivered {
+            None
+        } else if self.gate.provider == Some(false) {
+            Some(Reason::WaitingForProvider)
+        } else {
+            (!are_images_ready).then_some(Reason::WaitingForNodeImages)
+        }
+    }
+
+    /// Whether Flux has applied the spec that an object has after an action.
+    fn is_applied(&self, planned: &PlannedObject, todo: Action) -> bool {
+        let found = self.present.flux.iter().find(|found| is_it(found, &planned.id.kind, planned));
+        let is_same_spec = found.is_some_and(|found| found["spec"].get("foreign").is_none());
+        match todo {
+            Action::Nothing => true,
+            Action::Apply | Action::Repair => is_same_spec && !self.by_git,
+            Action::Wait | Action::Hold => false,
+        }
+    }
+
     fn shared(&self, planned: &PlannedObject) -> Action {
-        if planned.id.name.ends_with("-catalog") {
+        if is_catalog(planned) {
             let source =
                 self.present.stacks.values().next().unwrap().status.as_ref().unwrap().source.as_ref();
             let expected = source.and_then(|source| source.spec_digest.as_deref()).map(SpecDigest::kept);
@@ -165,21 +252,29 @@ impl Operator<'_> {
         self.decide(planned, Some("release"), expected.as_ref())
     }
 
-    /// Decides like `operator::cluster::addons`.
+    /// Delivers to a Cluster like `operator::cluster::act`. Nothing follows a source that is held.
+    fn cluster<'p>(&self, planned: &'p [PlannedObject]) -> Vec<(&'p PlannedObject, Action)> {
+        let actions: Vec<_> = planned.iter().map(|planned| (planned, self.of_cluster(planned))).collect();
+        let is_held = |(planned, todo): &(&PlannedObject, Action)| {
+            planned.step == Step::Sources && *todo == Action::Hold
+        };
+        let last = actions.iter().position(is_held).unwrap_or(actions.len());
+        actions.into_iter().take(last + 1).collect()
+    }
+
     fn of_cluster(&self, planned: &PlannedObject) -> Action {
         if let Some(kind) = planned.kind().filter(|_| planned.step == Step::Sources) {
             let found = self.cached(kind, planned).map(|found| found.spec_digest);
             return self.decide(planned, None, found.as_ref());
         }
         let addon = self.present.addons.values().next().unwrap();
-        let other = self.cached(other_kind(&planned.id.kind), planned).map(|found| found.object);
-        if !self.by_git && other.is_some_and(|other| is_owned(&other, addon)) {
-            return Action::Wait;
-        }
         let name = planned.value["metadata"]["labels"][labels::ADDON].as_str().unwrap();
         let kept = addon.status.as_ref().unwrap().addons.iter().find(|kept| kept.name == name);
         let digest = kept.and_then(|kept| kept.expected.as_ref()?.spec_digest.as_deref());
-        self.decide(planned, Some("addon"), digest.map(SpecDigest::kept).as_ref())
+        let todo = self.decide(planned, Some("addon"), digest.map(SpecDigest::kept).as_ref());
+        let other = self.cached(other_kind(&planned.id.kind), planned).map(|found| found.object);
+        let has_other = !self.by_git && other.is_some_and(|other| is_owned(&other, addon));
+        if has_other && todo != Action::Hold { Action::Wait } else { todo }
     }
 
     /// Whether a line of the diff agrees with the operator's action.
@@ -198,6 +293,10 @@ impl Operator<'_> {
     }
 }
 
+fn is_catalog(planned: &PlannedObject) -> bool {
+    planned.id.name.ends_with("-catalog")
+}
+
 fn line_of<'a>(lines: &'a [ObjectChange], planned: &PlannedObject) -> Option<&'a ObjectChange> {
     lines.iter().find(|line| {
         (&line.kind, &line.namespace, &line.name)
@@ -212,27 +311,47 @@ proptest! {
     #[test]
     fn live_diff_agrees_with_the_operator(
         facts in vec(facts(), CASES),
+        gate in gate(),
         by_git in prop::bool::weighted(0.2),
         sources in select(vec![SourcePlacement::Shared, SourcePlacement::PerNamespace]),
         is_namespace_known in any::<bool>(),
     ) {
-        let present = live_with(&facts, by_git, sources);
+        let present = live_with(&facts, gate, by_git, sources);
         let namespaces = namespaces().into_iter().filter(|_| is_namespace_known).collect();
         let (stacks, skipped) = stacks(&present);
         prop_assert_eq!(skipped, Vec::<String>::new());
         let live = Live::new(&present, &namespaces).unwrap();
-        let plans = compare(&live, &stacks, None, Some("demo")).unwrap();
-        let operator = Operator { present: &present, namespaces: &namespaces, by_git };
+        let found = compare(&live, &stacks, None, Some("demo")).unwrap();
+        let operator = Operator { present: &present, namespaces: &namespaces, gate, by_git };
         // The sources depend on what exists, so these plans differ from those that the facts were made for.
         let (shared, cluster) = planned(&present);
+        let agree = |lines: &[ObjectChange], planned: &PlannedObject, actions: &[(&PlannedObject, Action)]| {
+            let todo = actions.iter().find(|(reached, _)| reached.id == planned.id).map(|(_, todo)| *todo);
+            let line = line_of(lines, planned);
+            let agrees = operator.agrees(todo.unwrap_or(Action::Nothing), line, planned);
+            prop_assert!(agrees, "{}: {todo:?}, {line:?}", planned.id);
+            Ok(())
+        };
+        let (mut actions, reason) = operator.release(&shared);
+        let is_without_source = actions.last().is_some_and(|(planned, todo)| {
+            planned.step == Step::Sources && *todo == Action::Hold
+        });
+        let catalog = shared.iter().filter(|planned| is_catalog(planned));
+        actions.extend(catalog.map(|planned| (planned, operator.shared(planned))));
         for planned in &shared {
-            let (todo, line) = (operator.shared(planned), line_of(&plans.objects, planned));
-            prop_assert!(operator.agrees(todo, line, planned), "{}: {todo:?}, {line:?}", planned.id);
+            agree(&found.plans.objects, planned, &actions)?;
         }
-        let lines = plans.clusters.first().map_or(&[][..], |cluster| &cluster.objects);
+        let held: Vec<_> = found.held_classes.iter().map(|held| held.hold.reason).collect();
+        let expected = reason.filter(|reason| *reason != Reason::AlreadyExists).map(Reason::as_str);
+        prop_assert_eq!(held, expected.into_iter().collect::<Vec<_>>());
+
+        let change = found.plans.clusters.first();
+        let lines = change.map_or(&[][..], |change| &change.objects);
+        let actions = if is_without_source { Vec::new() } else { operator.cluster(&cluster) };
         for planned in &cluster {
-            let (todo, line) = (operator.of_cluster(planned), line_of(lines, planned));
-            prop_assert!(operator.agrees(todo, line, planned), "{}: {todo:?}, {line:?}", planned.id);
+            agree(lines, planned, &actions)?;
         }
+        let mut whole = change.into_iter().flat_map(|change| &change.held).filter(|held| held.addon.is_none());
+        prop_assert_eq!(whole.next().map(|held| held.reason), is_without_source.then_some("AlreadyExists"));
     }
 }

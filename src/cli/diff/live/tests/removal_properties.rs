@@ -200,7 +200,7 @@ proptest! {
         let (present, namespaces) = (scene.present(), scene.namespaces());
         let (stacks, _) = stacks(&present);
         let live = Live::new(&present, &namespaces).unwrap();
-        let plans = compare(&live, &stacks, Some(live.shares()), Some("demo")).unwrap();
+        let plans = compare(&live, &stacks, Some(live.shares()), Some("demo")).unwrap().plans;
         let change = plans.clusters.iter().find(|change| change.name == "one");
         let removed: Lines = { change.iter().flat_map(|change| &change.objects) }
             .filter(|object| object.change == ChangeKind::Removed)
