@@ -4,7 +4,8 @@
 //! another commit has another version and so upgrades every addon that uses it. Manifests have no object of their own:
 //! the Kustomizations that apply them stand for it. The rule: an existing content keeps its source; otherwise its source
 //! is the lowest release of the same stack and channel in the stack repository that has the content. A pinned release
-//! keeps its pin; otherwise the commit that last changed its directory becomes the pin.
+//! keeps its pin; otherwise the commit that last changed its directory becomes the pin. A release that was changed after it
+//! was pinned is no source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,17 +42,11 @@ impl CatalogEntry {
     }
 }
 
-/// Returns the commit that a release is pinned at; `None` if the release has another content than the pinned one.
-///
-/// # Errors
-///
-/// If the pin is not the hash of a commit.
-pub fn pinned_revision(digest: Digest, pin: &PinnedSource) -> Result<Option<Revision>, NameError> {
-    if pin.digest == digest.to_string() { pin.revision.parse().map(Some) } else { Ok(None) }
-}
-
 /// The releases of a stack repository in their order.
 pub type Catalog = BTreeMap<ReleaseName, CatalogEntry>;
+
+/// The releases of a catalog that can supply contents.
+type Suppliers<'a> = BTreeMap<&'a ReleaseName, &'a CatalogEntry>;
 
 /// A `GitRepository` of an earlier plan that pins a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +67,8 @@ struct ExistingChart {
 /// those count that are [as the operator wrote them](crate::plan::memory).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Existing {
-    pins: BTreeMap<ReleaseName, ExistingSource>,
+    /// The pins of releases; `None` for an invalid one.
+    pins: BTreeMap<ReleaseName, Option<ExistingSource>>,
     sources: Namespaced<ExistingSource>,
     charts: Namespaced<ExistingChart>,
     manifests: BTreeMap<Manifests, BTreeSet<ReleaseName>>,
@@ -97,11 +93,18 @@ impl Existing {
         }
     }
 
-    /// Adds the pin of a release, which counts more than its `GitRepository`. An invalid one does not count.
+    /// Adds the pin of a release, which counts more than its `GitRepository`. With an invalid one, the release supplies no
+    /// contents.
     pub fn insert_pin(&mut self, release: ReleaseName, pin: &PinnedSource) {
-        if let Ok(revision) = pin.revision.parse() {
-            self.pins.insert(release, ExistingSource { revision, digest: pin.digest.clone() });
-        }
+        let revision = pin.revision.parse().ok();
+        let pin = revision.map(|revision| ExistingSource { revision, digest: pin.digest.clone() });
+        self.pins.insert(release, pin);
+    }
+
+    /// Whether a release of the stack repository has the content that it was pinned with, if it is pinned.
+    fn is_as_pinned(&self, release: &ReleaseName, entry: &CatalogEntry) -> bool {
+        let is_same = |pin: &ExistingSource| pin.digest == entry.digest.to_string();
+        self.pins.get(release).is_none_or(|pin| pin.as_ref().is_some_and(is_same))
     }
 
     /// Adds a watched object. Only a `GitRepository`, `HelmChart` or `Kustomization` of stackflux that is not being deleted
@@ -132,7 +135,7 @@ impl Existing {
 
     /// The source of an addon's manifests in clusters that have them: the lowest release in the stack repository that
     /// has this content, and the directory.
-    fn manifests(&self, stack: &Stack, catalog: &Catalog, addon: &Addon) -> Option<(ReleaseName, String)> {
+    fn manifests(&self, stack: &Stack, catalog: &Suppliers, addon: &Addon) -> Option<(ReleaseName, String)> {
         let (name, digest) = (addon.name.to_string(), addon.digest.to_string());
         let beside =
             |namespace: &str| self.manifests.get(&(name.clone(), digest.clone(), namespace.to_owned()));
@@ -151,7 +154,7 @@ impl Existing {
     /// users who may write objects in the namespace of a Cluster must not choose contents, so the copies there do not
     /// count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
-        if let Some(pin) = self.pins.get(release) {
+        if let Some(Some(pin)) = self.pins.get(release) {
             return Some(pin);
         }
         self.sources.get(&release.to_string())?.get(stack.source_namespace(&stack.namespace).as_str())
@@ -262,9 +265,13 @@ pub fn resolve(
     catalog: &Catalog,
     existing: &Existing,
 ) -> Result<Contents, ContentError> {
+    let supplies = |(name, entry): &(&ReleaseName, &CatalogEntry)| {
+        **name == release.name || existing.is_as_pinned(name, entry)
+    };
+    let catalog: Suppliers = catalog.iter().filter(supplies).collect();
     let mut contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new() };
     let mut pin = |release: &ReleaseName| -> Result<(), ContentError> {
-        let pin = pin(release, catalog.get(release), existing.source(stack, release))?;
+        let pin = pin(release, catalog.get(release).copied(), existing.source(stack, release))?;
         contents.pins.insert(release.clone(), pin);
         Ok(())
     };
@@ -274,12 +281,12 @@ pub fn resolve(
         let kept = if addon.is_chart() {
             kept(addon, &chart, existing.chart(stack, &chart))?
         } else {
-            existing.manifests(stack, catalog, addon)
+            existing.manifests(stack, &catalog, addon)
         };
         let is_there =
             |source: &ReleaseName| catalog.contains_key(source) || existing.source(stack, source).is_some();
         let (source, path) = kept.filter(|(source, _)| is_there(source)).unwrap_or_else(|| {
-            let lowest = lowest(&stack.line, release, addon, catalog);
+            let lowest = lowest(&stack.line, release, addon, &catalog);
             (lowest.clone(), release_path(&stack.source.path, lowest, &addon.path))
         });
         pin(&source)?;
@@ -305,10 +312,10 @@ fn kept(
 }
 
 /// The lowest release of the line that has the addon's content.
-fn lowest<'a>(line: &Line, release: &'a Release, addon: &Addon, catalog: &'a Catalog) -> &'a ReleaseName {
+fn lowest<'a>(line: &Line, release: &'a Release, addon: &Addon, catalog: &Suppliers<'a>) -> &'a ReleaseName {
     let mut of_line = catalog.iter().filter(|(name, _)| line.has(name));
     let found = of_line.find(|(_, entry)| entry.addons.get(&addon.name) == Some(&addon.digest));
-    found.map_or(&release.name, |(name, _)| name)
+    found.map_or(&release.name, |(name, _)| *name)
 }
 
 /// The directory `below` of a release within the stack repository, as Flux takes it.

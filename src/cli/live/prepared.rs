@@ -320,29 +320,18 @@ impl Sources<'_> {
     /// Leaves out releases without either. Fails if a pin or an artifact cannot be read.
     fn catalog(&self, stack: &Stack) -> Result<Catalog, String> {
         let served = self.served(stack)?;
+        let namespace = stack.namespace.as_str();
         let entry = |(name, release): (&ReleaseName, &Release)| {
-            let revision = self.revision(stack, name, release, served.as_ref()).transpose()?;
-            Some(revision.map(|revision| (name.clone(), CatalogEntry::of(release, revision))))
+            let found = self.present.releases.get(&Key::new(namespace, &name.to_string()));
+            let revision = match found.and_then(|found| found.spec.source.as_ref()) {
+                None => served.clone().map(Ok),
+                Some(pin) => Some(pin.revision.parse::<Revision>().map_err(|error| {
+                    format!("spec.source.revision of ClusterStackRelease {namespace}/{name}: {error}")
+                })),
+            };
+            Some(revision?.map(|revision| (name.clone(), CatalogEntry::of(release, revision))))
         };
-        let line = self.loaded.iter().filter(|(name, _)| stack.line.has(name));
-        line.filter_map(entry).collect()
-    }
-
-    /// Returns the commit that has a release; `None` if the pin has different content, or if Flux serves no commit yet.
-    fn revision(
-        &self,
-        stack: &Stack,
-        name: &ReleaseName,
-        release: &Release,
-        served: Option<&Revision>,
-    ) -> Result<Option<Revision>, String> {
-        let key = Key::new(stack.namespace.as_str(), &name.to_string());
-        match self.present.releases.get(&key).and_then(|found| found.spec.source.as_ref()) {
-            None => Ok(served.cloned()),
-            Some(pin) => content::pinned_revision(release.digest, pin).map_err(|error| {
-                format!("spec.source.revision of ClusterStackRelease {}/{name}: {error}", stack.namespace)
-            }),
-        }
+        self.loaded.iter().filter(|(name, _)| stack.line.has(name)).filter_map(entry).collect()
     }
 
     /// Returns the commit of the followed repository that Flux serves; `None` if it serves none yet.

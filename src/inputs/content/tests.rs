@@ -288,13 +288,26 @@ fn manifests_of_a_cluster_keep_their_source() {
 }
 
 #[test]
-fn release_is_pinned_only_with_the_pinned_content() {
-    let digest = release("docker-demo-1-34-v1", "a: 1").digest;
-    let pinned = |revision: &str, pinned: &str| {
-        let (revision, pinned, path) = (revision.to_owned(), pinned.to_owned(), "releases".to_owned());
-        pinned_revision(digest, &PinnedSource { revision, digest: pinned, path })
-    };
-    assert_eq!(pinned(COMMITS[1], &digest.to_string()), Ok(Some(COMMITS[1].parse().unwrap())));
-    assert_eq!(pinned(COMMITS[1], "sha256:0"), Ok(None), "other content");
-    assert!(pinned("main", &digest.to_string()).is_err());
+fn release_changed_after_its_pin_supplies_nothing() {
+    let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    let (first, second) = (release(v1, "a: 1\n"), release(v2, "a: 1\n"));
+    let catalog = catalog(&[&first, &second]);
+    let digest = first.digest.to_string();
+    for (what, revision, digest, expected) in [
+        ("pinned with this content", COMMITS[2], digest.as_str(), (v1, COMMITS[2])),
+        ("pinned with other content", COMMITS[2], "sha256:0", (v2, COMMITS[1])),
+        ("pinned at no commit", "main", digest.as_str(), (v2, COMMITS[1])),
+    ] {
+        let (revision, digest, path) = (revision.to_owned(), digest.to_owned(), "releases".to_owned());
+        let mut existing = Existing::default();
+        existing.insert_pin(first.name.clone(), &PinnedSource { revision, digest, path });
+        let (source, commit) = cni(&resolve(&stack(), &second, &catalog, &existing).unwrap());
+        assert_eq!((source.as_str(), commit.as_str()), expected, "{what}");
+        // The release itself is not planned with other content.
+        let is_mutated = matches!(
+            resolve(&stack(), &first, &catalog, &existing),
+            Err(ContentError::ReleaseMutated { .. })
+        );
+        assert_eq!(is_mutated, what == "pinned with other content", "{what}");
+    }
 }

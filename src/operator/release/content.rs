@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::super::context::{Context, Resolution};
 use super::super::objects::index;
 use super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use crate::api::cluster_stack_release::PinnedSource;
 use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::FluxKind;
@@ -117,14 +116,16 @@ pub(super) async fn content(
         }
         Err(error) => return invalid(error.reason(), &error.to_string()),
     };
-    let Some(known) = known else { return without_catalog(context, object, stack, release, revision) };
-    let mutated = known.get(name).filter(|entry| entry.digest != digest).map(|entry| {
+    let Some(mut catalog) = known else {
+        return without_catalog(context, object, stack, release, revision);
+    };
+    let mutated = catalog.get(name).filter(|entry| entry.digest != digest).map(|entry| {
         format!(
             "digest mismatch in the stack repository: expected {digest}, got {}; releases are immutable",
             entry.digest
         )
     });
-    let catalog = pinned(context, owner, known, CatalogEntry::of(&release, revision), name);
+    catalog.insert(name.clone(), CatalogEntry::of(&release, revision));
     resolved(context, stack, release, &catalog, mutated)
 }
 
@@ -206,28 +207,6 @@ async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
 fn catalog_key(stack: &Stack) -> CatalogKey {
     let repository = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
     CatalogKey { repository, path: stack.source.path.clone(), line: stack.line.clone() }
-}
-
-/// Applies the pins to a catalog: a pinned release has its pinned revision, or is removed if its content differs.
-fn pinned(
-    context: &Context,
-    owner: &ClusterStack,
-    mut catalog: Catalog,
-    entry: CatalogEntry,
-    name: &ReleaseName,
-) -> Catalog {
-    for other in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(owner))) {
-        let pin: Option<&PinnedSource> = other.spec.source.as_ref();
-        let named = other.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
-        let (Some(pin), Some(named)) = (pin, named) else { continue };
-        let Some(found) = catalog.remove(&named) else { continue };
-        // The reconcile of a release reports its invalid pin.
-        if let Ok(Some(revision)) = content::pinned_revision(found.digest, pin) {
-            catalog.insert(named, CatalogEntry { revision, ..found });
-        }
-    }
-    catalog.insert(name.clone(), entry);
-    catalog
 }
 
 /// Returns the sources and charts that are as the operator wrote them, and the sources from which clusters have the
