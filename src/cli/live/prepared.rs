@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::present::Present;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
 use crate::cli::releases::Releases;
-use crate::foreign::capi::{field, text};
+use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::{Artifact, FluxObject, SpecDigest};
+use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
@@ -336,24 +336,12 @@ impl Sources<'_> {
 
     /// Returns the commit of the followed repository that Flux serves; `None` if it serves none yet.
     fn served(&self, stack: &Stack) -> Result<Option<Revision>, String> {
-        let is_it = |object: &&Value| {
-            let at = |path: &[&str]| text(object, path);
-            (at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"]))
-                == ("GitRepository", stack.source.namespace.as_str(), stack.source.name.as_str())
-        };
-        let object = self.present.flux.iter().find(is_it);
-        let Some(artifact) = object.and_then(|object| field(object, &["status", "artifact"])) else {
-            return Ok(None);
-        };
-        let of = |error: String| {
-            format!(
-                "GitRepository {}/{}, status.artifact: {error}",
-                stack.source.namespace, stack.source.name
-            )
-        };
-        let artifact: Artifact =
-            serde_json::from_value(artifact.clone()).map_err(|error| of(error.to_string()))?;
-        let artifact = ArtifactRef::new(&artifact).map_err(|error| of(error.to_string()))?;
-        Ok(Some(artifact.revision))
+        let key = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
+        let is_it =
+            |object: &&FluxObject| object.kind() == FluxKind::GitRepository && Key::of(*object) == key;
+        let found = self.flux.iter().find(is_it).and_then(|object| object.status.artifact());
+        let artifact = found.map(ArtifactRef::new).transpose();
+        let artifact = artifact.map_err(|error| format!("GitRepository {key}, status.artifact: {error}"))?;
+        Ok(artifact.map(|artifact| artifact.revision))
     }
 }
