@@ -100,8 +100,7 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
 }
 
 fn read(releases: &Releases, name: &ReleaseName) -> Result<Contents, SourceError> {
-    let loaded = releases.load(name)?;
-    Ok(Contents::of(&loaded, releases.limits()))
+    Ok(Contents::of(releases.load(name)?, releases.limits()))
 }
 
 /// Shows one line per release of a stack repository.

@@ -54,14 +54,14 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         None => terminal::styled(&report.text())?,
     }
     let releases = count(all.iter().filter(|linted| linted.release.is_some()).count(), "release");
-    let failed = report.errors() > 0 || (arguments.strict && report.warnings() > 0);
+    let failed = report.errors > 0 || (arguments.strict && report.warnings > 0);
     summary(&releases, &report);
     Ok(if failed { Outcome::Differs } else { Outcome::Done })
 }
 
 fn summary(releases: &str, report: &Report) {
-    let warnings = count(report.warnings(), "warning");
-    match (report.errors(), report.warnings()) {
+    let warnings = count(report.warnings, "warning");
+    match (report.errors, report.warnings) {
         (0, 0) => terminal::success(format!("{releases}: nothing found")),
         (0, _) => terminal::warning(format!("{releases}: {warnings}")),
         (errors, 0) => terminal::problem(format!("{releases}: {}", count(errors, "error"))),

@@ -2,161 +2,48 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::images;
 use crate::cli::output::{NOTHING, properties, table};
-use crate::release::{Addon, Chart, Dependency, Digest, Form, Hook, Limits, Loaded, Release, Stage, Wait};
+use crate::names::ReleaseName;
+use crate::release::{Addon, Chart, Dependency, Form, Hook, Limits, Loaded, Release, Stage, Wait};
 
 /// The content of a release.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Contents {
-    name: String,
-    class_name: String,
-    form: &'static str,
-    packed: bool,
-    kubernetes_version: String,
-    channel: String,
-    digest: String,
-    components: Components,
-    cluster_class: ChartContents,
-    addons: Vec<AddonContents>,
-    stages: Vec<StageContents>,
-    node_images: NodeImages,
+    release: Release,
+    /// The images that the text of each addon's values and manifests names: a hint, not a complete list.
+    images: Vec<Vec<String>>,
+    node_images: Vec<String>,
     warnings: usize,
-    /// The values in which no image could be searched for, each with the error.
-    #[serde(skip)]
     unreadable: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Components {
-    cluster_addon: Option<String>,
-    node_image: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ChartContents {
-    path: String,
-    name: String,
-    version: String,
-    app_version: Option<String>,
-    description: Option<String>,
-    digest: String,
-    dependencies: Vec<DependencyContents>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DependencyContents {
-    name: String,
-    alias: Option<String>,
-    version: String,
-    repository: Option<String>,
-    /// The version that the chart vendors; null if Flux has to fetch it.
-    vendored: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AddonContents {
-    name: String,
-    path: String,
-    digest: String,
-    /// Null for plain manifests.
-    chart: Option<ChartContents>,
-    values_template: Option<TemplateContents>,
-    /// The images that the text of values and manifests names: a hint, not a complete list.
-    images: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TemplateContents {
-    file: String,
-    fields: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StageContents {
-    hook: &'static str,
-    addon: String,
-    action: &'static str,
-    wait_before: Option<WaitContents>,
-    wait_after: Option<WaitContents>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WaitContents {
-    objects: Vec<WaitObjectContents>,
-    expression: String,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeImages {
-    /// Null if the release has no manifests of node images.
-    path: Option<String>,
-    digest: Option<String>,
-    images: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WaitObjectContents {
-    key: String,
-    api_version: String,
-    kind: String,
-    name: String,
-    namespace: Option<String>,
+impl Serialize for Contents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
 }
 
 impl Contents {
     /// Collects the content of a release.
-    pub(super) fn of(loaded: &Loaded, limits: &Limits) -> Self {
+    pub(super) fn of(loaded: Loaded, limits: &Limits) -> Self {
         let Loaded { release, files, warnings } = loaded;
-        let mut unreadable = Vec::new();
-        let mut addon = |addon: &Addon| {
-            let images = images::of_addon(addon, files, limits);
-            unreadable.extend(images.unreadable);
-            AddonContents::of(addon, images.names)
-        };
+        let found = release.addons.iter().map(|addon| images::of_addon(addon, &files, limits));
+        let (images, unreadable): (_, Vec<_>) = found.map(|found| (found.names, found.unreadable)).unzip();
         Self {
-            name: release.name.to_string(),
-            class_name: release.name.class_name(),
-            form: match release.form {
-                Form::SingleChart => "single-chart",
-                Form::MultiStage => "multi-stage",
-            },
-            packed: release.packed,
-            kubernetes_version: release.kubernetes.to_string(),
-            channel: release.name.version().channel().to_owned(),
-            digest: release.digest.to_string(),
-            components: Components {
-                cluster_addon: release.components.cluster_addon.clone(),
-                node_image: release.components.node_image.clone(),
-            },
-            cluster_class: ChartContents::of(&release.cluster_class),
-            addons: release.addons.iter().map(&mut addon).collect(),
-            stages: stages(release),
-            node_images: NodeImages {
-                path: release.node_images.as_ref().map(|images| images.path.clone()),
-                digest: release.node_images.as_ref().map(|images| images.digest.to_string()),
-                images: images::of_nodes(files),
-            },
+            images,
+            node_images: images::of_nodes(&files),
             warnings: warnings.len(),
-            unreadable,
+            unreadable: unreadable.into_iter().flatten().collect(),
+            release,
         }
     }
 
     /// The release's name.
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    pub(super) fn name(&self) -> &ReleaseName {
+        &self.release.name
     }
 
     /// The number of warnings that `lint` reports.
@@ -169,21 +56,52 @@ impl Contents {
         &self.unreadable
     }
 
+    /// Returns the content for programs.
+    fn to_json(&self) -> Value {
+        let release = &self.release;
+        let node_images = release.node_images.as_ref();
+        let addons = release.addons.iter().zip(&self.images);
+        json!({
+            "name": release.name.to_string(),
+            "className": release.name.class_name(),
+            "form": form(release),
+            "packed": release.packed,
+            "kubernetesVersion": release.kubernetes.to_string(),
+            "channel": release.name.version().channel(),
+            "digest": release.digest.to_string(),
+            "components": {
+                "clusterAddon": release.components.cluster_addon,
+                "nodeImage": release.components.node_image,
+            },
+            "clusterClass": chart_json(&release.cluster_class),
+            "addons": addons.map(|(addon, images)| addon_json(addon, images)).collect::<Value>(),
+            "stages": self.stages().map(|(hook, stage)| stage_json(hook, stage)).collect::<Value>(),
+            // The path and the digest are null if the release has no manifests of node images.
+            "nodeImages": {
+                "path": node_images.map(|images| &images.path),
+                "digest": node_images.map(|images| images.digest.to_string()),
+                "images": self.node_images,
+            },
+            "warnings": self.warnings,
+        })
+    }
+
     /// Formats the content for people: first the single properties, then a table for each list.
     pub(super) fn describe(&self) -> String {
-        let class = &self.cluster_class;
-        let packed = if self.packed { ", packed" } else { "" };
+        let release = &self.release;
+        let class = &release.cluster_class;
+        let packed = if release.packed { ", packed" } else { "" };
         let mut lines = vec![
-            ("Name", self.name.clone()),
-            ("Form", format!("{}{packed}", self.form)),
-            ("Kubernetes", self.kubernetes_version.clone()),
-            ("Channel", self.channel.clone()),
-            ("Digest", self.digest.clone()),
-            ("Class", self.class_name.clone()),
-            ("Class chart", format!("{} {} ({})", class.name, class.version, short(&class.digest))),
+            ("Name", release.name.to_string()),
+            ("Form", format!("{}{packed}", form(release))),
+            ("Kubernetes", release.kubernetes.to_string()),
+            ("Channel", release.name.version().channel().to_owned()),
+            ("Digest", release.digest.to_string()),
+            ("Class", release.name.class_name()),
+            ("Class chart", format!("{} {} ({})", class.name, class.version, class.digest.short())),
         ];
-        if let (Some(path), Some(digest)) = (&self.node_images.path, &self.node_images.digest) {
-            lines.push(("Node images", format!("{path}/ ({})", short(digest))));
+        if let Some(images) = &release.node_images {
+            lines.push(("Node images", format!("{}/ ({})", images.path, images.digest.short())));
         }
         let mut text = properties(&lines);
         let tables = [self.addon_table(), self.stage_table(), self.field_table(), self.image_table()];
@@ -197,144 +115,141 @@ impl Contents {
         let header = ["ADDON", "KIND", "CHART", "VERSION", "APP VERSION", "DEPENDENCIES", "DIGEST"];
         let or_nothing =
             |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or(NOTHING.into());
-        let rows = self.addons.iter().map(|addon| {
-            let chart = addon.chart.as_ref();
-            let dependencies = chart.map(|chart| {
-                chart.dependencies.iter().map(DependencyContents::describe).collect::<Vec<_>>().join(", ")
-            });
+        let rows = self.release.addons.iter().map(|addon| {
+            let chart = addon.chart();
+            let dependencies =
+                chart.map(|chart| chart.dependencies.iter().map(described).collect::<Vec<_>>().join(", "));
             [
-                addon.name.clone(),
+                addon.name.to_string(),
                 if chart.is_some() { "chart" } else { "manifests" }.to_owned(),
                 or_nothing(chart.map(|chart| chart.name.clone())),
                 or_nothing(chart.map(|chart| chart.version.clone())),
                 or_nothing(chart.and_then(|chart| chart.app_version.clone())),
                 or_nothing(dependencies),
-                short(&addon.digest),
+                addon.digest.short(),
             ]
         });
-        (!self.addons.is_empty()).then(|| table(header, rows))
+        (!self.release.addons.is_empty()).then(|| table(header, rows))
     }
 
     fn stage_table(&self) -> Option<String> {
-        let wait = |wait: &Option<WaitContents>| match wait {
+        let wait = |wait: &Option<Wait>| match wait {
             Some(wait) => wait.expression.trim().to_owned(),
             None => NOTHING.to_owned(),
         };
-        let rows = self.stages.iter().map(|stage| {
+        let rows = self.stages().map(|(hook, stage)| {
             [
-                stage.hook.to_owned(),
-                stage.addon.clone(),
-                stage.action.to_owned(),
+                hook.as_str().to_owned(),
+                stage.addon.to_string(),
+                stage.action.as_str().to_owned(),
                 wait(&stage.wait_before),
                 wait(&stage.wait_after),
             ]
         });
         let header = ["HOOK", "ADDON", "ACTION", "WAITS BEFORE FOR", "WAITS AFTER FOR"];
-        (!self.stages.is_empty()).then(|| table(header, rows))
+        self.stages().next().map(|_| table(header, rows))
     }
 
     fn field_table(&self) -> Option<String> {
         let mut rows = Vec::new();
-        for addon in &self.addons {
-            let Some(template) = &addon.values_template else { continue };
-            for field in &template.fields {
-                rows.push([addon.name.clone(), template.file.clone(), field.clone()]);
+        for addon in &self.release.addons {
+            let Some(template) = &addon.template else { continue };
+            for field in template.template.fields() {
+                rows.push([addon.name.to_string(), template.file.clone(), field.to_string()]);
             }
         }
         (!rows.is_empty()).then(|| table(["ADDON", "VALUES TEMPLATE", "READS"], rows))
     }
 
     fn image_table(&self) -> Option<String> {
-        let nodes = self.node_images.images.iter().map(|image| ["(nodes)".to_owned(), image.clone()]);
-        let of_addon = |addon: &'_ AddonContents| {
-            let name = addon.name.clone();
-            addon.images.clone().into_iter().map(move |image| [name.clone(), image])
+        let nodes = self.node_images.iter().map(|image| ["(nodes)".to_owned(), image.clone()]);
+        let of_addon = |(addon, images): (&'_ Addon, &'_ Vec<String>)| {
+            let name = addon.name.to_string();
+            images.clone().into_iter().map(move |image| [name.clone(), image])
         };
-        let rows: Vec<_> = self.addons.iter().flat_map(of_addon).chain(nodes).collect();
+        let addons = self.release.addons.iter().zip(&self.images);
+        let rows: Vec<_> = addons.flat_map(of_addon).chain(nodes).collect();
         (!rows.is_empty()).then(|| table(["ADDON", "IMAGE NAMED BY DEFAULT"], rows))
     }
-}
 
-/// Returns the first 12 hex digits of a digest, as in the name of a chart's object.
-fn short(digest: &str) -> String {
-    digest.parse::<Digest>().map_or_else(|_| digest.to_owned(), |digest| digest.short())
-}
-
-fn stages(release: &Release) -> Vec<StageContents> {
-    let of = |hook: Hook| release.stages.get(&hook).into_iter().flatten().map(move |stage| (hook, stage));
-    Hook::ALL.into_iter().flat_map(of).map(|(hook, stage)| StageContents::of(hook, stage)).collect()
-}
-
-impl StageContents {
-    fn of(hook: Hook, stage: &Stage) -> Self {
-        Self {
-            hook: hook.as_str(),
-            addon: stage.addon.to_string(),
-            action: stage.action.as_str(),
-            wait_before: stage.wait_before.as_ref().map(WaitContents::of),
-            wait_after: stage.wait_after.as_ref().map(WaitContents::of),
-        }
+    /// Iterates over the stages of all hooks.
+    fn stages(&self) -> impl Iterator<Item = (Hook, &Stage)> {
+        let stages = self.release.stages.iter();
+        stages.flat_map(|(hook, stages)| stages.iter().map(move |stage| (*hook, stage)))
     }
 }
 
-impl WaitContents {
-    fn of(wait: &Wait) -> Self {
-        let objects = wait.objects.iter().map(|object| WaitObjectContents {
-            key: object.key.clone(),
-            api_version: object.api_version.clone(),
-            kind: object.kind.clone(),
-            name: object.name.clone(),
-            namespace: object.namespace.clone(),
-        });
-        Self { objects: objects.collect(), expression: wait.expression.clone() }
+fn form(release: &Release) -> &'static str {
+    match release.form {
+        Form::SingleChart => "single-chart",
+        Form::MultiStage => "multi-stage",
     }
 }
 
-impl ChartContents {
-    fn of(chart: &Chart) -> Self {
-        Self {
-            path: chart.path.clone(),
-            name: chart.name.clone(),
-            version: chart.version.clone(),
-            app_version: chart.app_version.clone(),
-            description: chart.description.clone(),
-            digest: chart.digest.to_string(),
-            dependencies: chart.dependencies.iter().map(DependencyContents::of).collect(),
-        }
+fn described(dependency: &Dependency) -> String {
+    match &dependency.vendored {
+        Some(version) => format!("{} {version} (vendored)", dependency.name),
+        None => format!("{} {} (fetched)", dependency.name, dependency.version),
     }
 }
 
-impl DependencyContents {
-    fn of(dependency: &Dependency) -> Self {
-        Self {
-            name: dependency.name.clone(),
-            alias: dependency.alias.clone(),
-            version: dependency.version.clone(),
-            repository: dependency.repository.clone(),
-            vendored: dependency.vendored.clone(),
-        }
-    }
-
-    fn describe(&self) -> String {
-        match &self.vendored {
-            Some(version) => format!("{} {version} (vendored)", self.name),
-            None => format!("{} {} (fetched)", self.name, self.version),
-        }
-    }
+fn stage_json(hook: Hook, stage: &Stage) -> Value {
+    json!({
+        "hook": hook.as_str(),
+        "addon": stage.addon.to_string(),
+        "action": stage.action.as_str(),
+        "waitBefore": stage.wait_before.as_ref().map(wait_json),
+        "waitAfter": stage.wait_after.as_ref().map(wait_json),
+    })
 }
 
-impl AddonContents {
-    fn of(addon: &Addon, images: Vec<String>) -> Self {
-        Self {
-            name: addon.name.to_string(),
-            path: addon.path.clone(),
-            digest: addon.digest.to_string(),
-            chart: addon.chart().map(ChartContents::of),
-            values_template: addon.template.as_ref().map(|template| TemplateContents {
-                file: template.file.clone(),
-                fields: template.template.fields().iter().map(ToString::to_string).collect(),
-            }),
-            images,
-        }
-    }
+fn wait_json(wait: &Wait) -> Value {
+    let objects = wait.objects.iter().map(|object| {
+        json!({
+            "key": object.key,
+            "apiVersion": object.api_version,
+            "kind": object.kind,
+            "name": object.name,
+            "namespace": object.namespace,
+        })
+    });
+    json!({"objects": objects.collect::<Value>(), "expression": wait.expression})
+}
+
+fn chart_json(chart: &Chart) -> Value {
+    let dependencies = chart.dependencies.iter().map(|dependency| {
+        json!({
+            "name": dependency.name,
+            "alias": dependency.alias,
+            "version": dependency.version,
+            "repository": dependency.repository,
+            // Null if Flux has to fetch it.
+            "vendored": dependency.vendored,
+        })
+    });
+    json!({
+        "path": chart.path,
+        "name": chart.name,
+        "version": chart.version,
+        "appVersion": chart.app_version,
+        "description": chart.description,
+        "digest": chart.digest.to_string(),
+        "dependencies": dependencies.collect::<Value>(),
+    })
+}
+
+fn addon_json(addon: &Addon, images: &[String]) -> Value {
+    let template = addon.template.as_ref().map(|template| {
+        let fields = template.template.fields().iter().map(ToString::to_string);
+        json!({"file": template.file, "fields": fields.collect::<Vec<_>>()})
+    });
+    json!({
+        "name": addon.name.to_string(),
+        "path": addon.path,
+        "digest": addon.digest.to_string(),
+        // Null for plain manifests.
+        "chart": addon.chart().map(chart_json),
+        "valuesTemplate": template,
+        "images": images,
+    })
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::run::Linted;
 use crate::cli::output::{self, NOTHING};
@@ -17,48 +18,51 @@ const BLUE: Style = AnsiColor::Blue.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
 /// All findings, in the order of releases, files and lines.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    findings: Vec<FindingLine>,
-    errors: usize,
-    warnings: usize,
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    findings: Vec<FindingLine<'a>>,
+    pub(super) errors: usize,
+    pub(super) warnings: usize,
 }
 
 /// A finding with its full location.
-#[derive(Debug, Serialize)]
-struct FindingLine {
-    /// Null if the finding is about the stack repository.
+struct FindingLine<'a> {
+    /// `None` if the finding is about the stack repository.
     release: Option<String>,
-    severity: &'static str,
-    reason: &'static str,
     file: String,
-    line: Option<u64>,
-    column: Option<u64>,
-    text: Option<String>,
-    message: String,
-    hint: Option<String>,
+    finding: &'a Finding,
 }
 
-impl Report {
+impl Serialize for FindingLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Finding { severity, reason, line, column, text, message, hint, .. } = self.finding;
+        let line = json!({
+            "release": self.release,
+            "severity": severity.as_str(),
+            "reason": reason.as_str(),
+            "file": self.file,
+            "line": line,
+            "column": column,
+            "text": text,
+            "message": message,
+            "hint": hint,
+        });
+        line.serialize(serializer)
+    }
+}
+
+impl<'a> Report<'a> {
     /// Collects the findings.
-    pub(super) fn of(all: &[Linted]) -> Self {
-        let lines = |linted: &Linted| {
-            linted.findings.iter().map(|finding| FindingLine::of(linted, finding)).collect()
+    pub(super) fn of(all: &'a [Linted]) -> Self {
+        let line = |linted: &'a Linted, finding: &'a Finding| FindingLine {
+            release: linted.release.as_ref().map(ToString::to_string),
+            file: file(&linted.place, &finding.file),
+            finding,
         };
-        let findings: Vec<FindingLine> =
-            all.iter().flat_map(|linted| -> Vec<FindingLine> { lines(linted) }).collect();
-        let is_error = |line: &&FindingLine| line.is_error();
-        let errors = findings.iter().filter(is_error).count();
-        let warnings = findings.len() - errors;
-        Self { findings, errors, warnings }
-    }
-
-    pub(super) fn errors(&self) -> usize {
-        self.errors
-    }
-
-    pub(super) fn warnings(&self) -> usize {
-        self.warnings
+        let lines = all.iter().flat_map(|of| of.findings.iter().map(move |finding| line(of, finding)));
+        let findings: Vec<FindingLine> = lines.collect();
+        let errors = findings.iter().filter(|line| line.is_error()).count();
+        Self { errors, warnings: findings.len() - errors, findings }
     }
 
     /// Formats the findings for people, with colours: each with the text of its line, separated by empty lines.
@@ -73,34 +77,22 @@ impl Report {
         }
         let rows = self.findings.iter().map(|line| {
             let release = line.release.clone().unwrap_or_else(|| NOTHING.to_owned());
-            [release, line.severity.to_owned(), line.reason.to_owned(), line.place(), line.message.clone()]
+            let Finding { severity, reason, message, .. } = line.finding;
+            [release, severity.as_str().to_owned(), reason.as_str().to_owned(), line.place(), message.clone()]
         });
         output::table(["RELEASE", "SEVERITY", "REASON", "PLACE", "MESSAGE"], rows)
     }
 }
 
-impl FindingLine {
-    fn of(linted: &Linted, finding: &Finding) -> Self {
-        Self {
-            release: linted.release.as_ref().map(ToString::to_string),
-            severity: finding.severity.as_str(),
-            reason: finding.reason.as_str(),
-            file: file(&linted.place, &finding.file),
-            line: finding.line,
-            column: finding.column,
-            text: finding.text.clone(),
-            message: finding.message.clone(),
-            hint: finding.hint.clone(),
-        }
-    }
-
+impl FindingLine<'_> {
     fn is_error(&self) -> bool {
-        self.severity == Severity::Error.as_str()
+        self.finding.severity == Severity::Error
     }
 
     /// Returns `file:line:column`, as far as they are known.
     fn place(&self) -> String {
-        let numbers = [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}"));
+        let numbers =
+            [self.finding.line, self.finding.column].into_iter().flatten().map(|number| format!(":{number}"));
         numbers.fold(self.file.clone(), |place, number| place + &number)
     }
 
@@ -115,16 +107,17 @@ impl FindingLine {
     /// ```
     fn text(&self) -> String {
         let colour = if self.is_error() { RED } else { YELLOW };
-        let number = self.line.map(|line| line.to_string()).unwrap_or_default();
+        let Finding { severity, reason, line, text: written, message, hint, .. } = self.finding;
+        let number = line.map(|line| line.to_string()).unwrap_or_default();
         let margin = " ".repeat(number.len().max(1));
         let mut text = format!(
             "{colour}{}[{}]{colour:#}{BOLD}: {}{BOLD:#}\n{BLUE}{margin}-->{BLUE:#} {}\n",
-            self.severity,
-            self.reason,
-            Printable(&self.message),
+            severity.as_str(),
+            reason.as_str(),
+            Printable(message),
             Printable(&self.place()),
         );
-        if let Some(line) = &self.text {
+        if let Some(line) = written {
             let _ = writeln!(text, "{BLUE}{margin} |{BLUE:#}");
             let _ = writeln!(text, "{BLUE}{number} |{BLUE:#} {}", Printable(line));
             if let Some(before) = self.before(line) {
@@ -134,7 +127,7 @@ impl FindingLine {
         if let Some(release) = self.release.as_ref().filter(|release| !self.file.contains(release.as_str())) {
             let _ = writeln!(text, "{BLUE}{margin} ={BLUE:#} {BOLD}release{BOLD:#}: {release}");
         }
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = hint {
             let _ = writeln!(text, "{BLUE}{margin} ={BLUE:#} {BOLD}hint{BOLD:#}: {}", Printable(hint));
         }
         text
@@ -142,7 +135,7 @@ impl FindingLine {
 
     /// Returns the number of characters before the column, if the column is in the shown part of the line.
     fn before(&self, line: &str) -> Option<usize> {
-        let before = self.column?.checked_sub(1)?;
+        let before = self.finding.column?.checked_sub(1)?;
         (0..=line.chars().count()).find(|shown| *shown as u64 == before)
     }
 }
