@@ -18,7 +18,6 @@ pub(super) mod request;
 pub(super) mod snapshot;
 pub(super) mod subject;
 pub(super) mod tree;
-pub(super) mod versions;
 pub(super) mod view;
 pub(super) mod watch;
 

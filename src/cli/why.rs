@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::CliError;
 use super::live::snapshot::Snapshot;
 use super::live::subject::{Candidate, candidates, object};
-use super::live::{self, Connection, Named, Scope, chain, read, versions};
+use super::live::{self, Connection, Named, Scope, chain, read};
 use super::output::{Format, print};
 use super::{CommandResult, Outcome, terminal};
 
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             }
             let Some(snapshot) = snapshots.get(namespace) else { continue };
             if let Some((_, member)) = snapshot.member(namespace, &candidate.cluster) {
-                for note in versions::notes(&session, member).await {
+                for note in read::version_notes(&session, member).await {
                     terminal::warning(note);
                 }
                 return explain(arguments, snapshot, candidate);

@@ -6,9 +6,10 @@ use kube::Error;
 use tokio::time::timeout;
 
 use super::lists::everything;
-use super::snapshot::{Lists, Snapshot};
+use super::snapshot::{Lists, Member, Snapshot};
 use super::{Scope, Session, advice};
 use crate::cli::error::CliError;
+use crate::operator::related::contract::readable;
 
 /// Maximum time to read everything.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -20,6 +21,19 @@ pub(in crate::cli) async fn read(
 ) -> Result<(Snapshot, Vec<String>), CliError> {
     let (lists, notices) = with_timeout(session, Box::pin(lists(session, scope))).await?;
     Ok((Snapshot::new(lists, scope.namespace.clone(), jiff::Timestamp::now()), notices))
+}
+
+/// Returns the notes about the API versions in which the objects that a Cluster refers to are read. Ignores kinds that cannot
+/// be looked up, because few users may read CRDs.
+pub(in crate::cli) async fn version_notes(session: &Session, member: &Member) -> Vec<String> {
+    let Some(cluster) = &member.cluster else { return Vec::new() };
+    let mut notes = Vec::new();
+    for object in [cluster.control_plane_ref(), cluster.infrastructure_ref()].into_iter().flatten() {
+        if let Ok(Some(found)) = readable(&session.client, &object.group, &object.kind).await {
+            notes.extend(found.note);
+        }
+    }
+    notes
 }
 
 /// Times out the reading after [`TIMEOUT`].

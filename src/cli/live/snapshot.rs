@@ -230,9 +230,7 @@ impl Member {
         let release: ReleaseName = progress.desired.as_ref()?.parse().ok()?;
         Some((progress.desired_namespace.as_ref().unwrap_or(&key.namespace).clone(), release))
     }
-}
 
-impl Member {
     /// Reports a `ClusterAddon` that is about another release than the Cluster's class: the operator has not reconciled
     /// the Cluster since its class changed. `None` if the status is up to date, or if it reports that the Cluster is
     /// paused, because the operator does not reconcile a paused Cluster.

@@ -36,7 +36,10 @@ impl AddonObjects {
     ) -> Result<Self, serde_json::Error> {
         let mut found = Self::default();
         for value in objects {
-            let Some(object) = read(value)? else { continue };
+            if FluxKind::of(text(value, &["kind"])).is_none_or(FluxKind::is_source) {
+                continue;
+            }
+            let object = FluxObject::deserialize(value)?;
             let cluster = handed_over_to(&object.object);
             let object = Arc::new(match cluster.as_ref().and_then(&owner) {
                 Some(owner) => adopted(object, &owner),
@@ -96,10 +99,4 @@ pub(super) fn count_by_owner<'o>(objects: impl Iterator<Item = &'o FluxObject>) 
 /// Returns the keys that index an object in the operator's caches.
 fn index_keys(object: &FluxObject) -> BTreeSet<String> {
     object.index_keys().into_iter().collect()
-}
-
-/// Reads an object; `None` if it is of a kind that delivers no addons.
-fn read(value: &Value) -> Result<Option<FluxObject>, serde_json::Error> {
-    let kind = FluxKind::of(text(value, &["kind"])).filter(|kind| !kind.is_source());
-    kind.map(|_| FluxObject::deserialize(value)).transpose()
 }
