@@ -6,6 +6,11 @@
 
 mod check;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 pub use check::Violation;
 
 /// Maximum number of versions that a `ClusterStack` lists.
@@ -24,6 +29,38 @@ pub(super) struct Rule {
     cel: &'static str,
     /// The message for the user if the rule does not hold.
     message: &'static str,
+}
+
+/// The regular expressions that the offline check takes from the CEL of rules, by that CEL.
+static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
+    let rules = [
+        PROVIDER,
+        KUBERNETES_VERSION,
+        VERSIONS,
+        URL,
+        UPSTREAM_URL,
+        BRANCH,
+        AUTHOR,
+        HTTP_URL,
+        SECRET_NAME,
+        SECRET_KEY,
+    ];
+    rules.into_iter().filter_map(|rule| Some((rule.cel, rule.pattern()?))).collect()
+});
+
+impl Rule {
+    /// Returns the regular expression in the rule, if it has one. CEL escapes backslashes.
+    fn pattern(self) -> Option<Regex> {
+        let (_, quoted) = self.cel.split_once("matches('")?;
+        let (quoted, _) = quoted.split_once("')")?;
+        Regex::new(&quoted.replace(r"\\", r"\")).ok()
+    }
+
+    /// Whether a text of at most `longest` characters matches the regular expression in the rule.
+    fn fits(self, text: &str, longest: usize) -> bool {
+        text.chars().count() <= longest
+            && PATTERNS.get(self.cel).is_some_and(|pattern| pattern.is_match(text))
+    }
 }
 
 impl From<Rule> for kube::core::Rule {

@@ -1,21 +1,23 @@
 //! The offline check: the same rules, without an API server.
 
-pub(super) mod delivery;
-
 use std::fmt;
 
 use super::{
-    ADDON_NAMES, CHANNEL, CREDENTIALS, EITHER_SOURCE, KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL,
-    MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE,
-    PROVIDER, PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, URL, VERSIONS,
-    VERSIONS_OF_CHANNEL,
+    ADDON_NAMES, AUTHOR, BRANCH, CHANNEL, CREDENTIALS, EITHER_SOURCE, GIT_DELIVERY, HTTP_URL,
+    KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL, MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY,
+    OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE, PROVIDER, PROVIDER_REFERENCE, REVISION_HISTORY,
+    Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, UPSTREAM_URL, URL, VERSIONS, VERSIONS_OF_CHANNEL,
 };
-use crate::api::git_commit::LocalReference;
+use crate::api::git_commit::{GitCommit, LocalReference};
 use crate::api::{
-    ClusterStack, ClusterStackSpec, FluxSettings, GitReference, GitSource, KubeConfig, StackSource,
+    ClusterStack, ClusterStackSpec, Delivery, DeliveryMode, FluxSettings, GitDelivery, GitReference,
+    GitSource, KubeConfig, StackSource, Upstream,
 };
 use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, CUSTOM, Namespace, ObjectName, STABLE};
+
+/// Maximum length of a URL, in characters.
+const MAX_URL: usize = 2048;
 
 /// A rule that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,13 +65,13 @@ impl Violations {
     }
 
     fn spec(&mut self, spec: &ClusterStackSpec) {
-        self.check(is_word(&spec.provider), "spec.provider", PROVIDER);
-        self.check(is_word(&spec.name), "spec.name", NAME);
-        self.check(is_minor_version(&spec.kubernetes_version), "spec.kubernetesVersion", KUBERNETES_VERSION);
-        self.check(is_word(&spec.channel), "spec.channel", CHANNEL);
-        let versions =
-            spec.versions.len() <= MAX_VERSIONS && spec.versions.iter().all(|text| is_version(text));
-        self.check(versions, "spec.versions", VERSIONS);
+        self.check(PROVIDER.fits(&spec.provider, MAX_LABEL), "spec.provider", PROVIDER);
+        self.check(NAME.fits(&spec.name, MAX_LABEL), "spec.name", NAME);
+        let is_minor = KUBERNETES_VERSION.fits(&spec.kubernetes_version, 15);
+        self.check(is_minor, "spec.kubernetesVersion", KUBERNETES_VERSION);
+        self.check(CHANNEL.fits(&spec.channel, MAX_LABEL), "spec.channel", CHANNEL);
+        let are_versions = spec.versions.iter().all(|text| VERSIONS.fits(text, MAX_LABEL));
+        self.check(spec.versions.len() <= MAX_VERSIONS && are_versions, "spec.versions", VERSIONS);
         self.check(versions_are_of_channel(spec), "spec", VERSIONS_OF_CHANNEL);
         self.check(spec.no_provider || spec.provider_ref.is_some(), "spec", PROVIDER_REFERENCE);
         if let Some(source) = &spec.source {
@@ -102,8 +104,7 @@ impl Violations {
     }
 
     fn git(&mut self, git: &GitSource) {
-        self.check(is_url(&git.url), "spec.source.git.url", URL);
-        self.check(!has_credentials(&git.url), "spec.source.git.url", CREDENTIALS);
+        self.url(&git.url, "spec.source.git.url");
         if let Some(reference) = &git.reference {
             let fields =
                 [&reference.branch, &reference.tag, &reference.commit, &reference.semver, &reference.name];
@@ -112,21 +113,15 @@ impl Violations {
         }
         self.check(is_inside(&git.path), "spec.source.git.path", PATH);
         let verified = git.verify.as_ref().map(|verify| &verify.secret_ref);
-        for (reference, field) in [
-            (git.secret_ref.as_ref(), "secretRef"),
-            (verified, "verify.secretRef"),
-            (git.proxy_secret_ref.as_ref(), "proxySecretRef"),
-        ] {
-            if let Some(LocalReference { name }) = reference {
-                self.object_name(name, &format!("spec.source.git.{field}.name"));
-            }
-        }
+        self.secret(git.secret_ref.as_ref(), "spec.source.git.secretRef");
+        self.secret(verified, "spec.source.git.verify.secretRef");
+        self.secret(git.proxy_secret_ref.as_ref(), "spec.source.git.proxySecretRef");
     }
 
     fn flux(&mut self, flux: &FluxSettings) {
         let KubeConfig { secret_name, key } = &flux.kube_config;
-        self.check(is_secret_name(secret_name), "spec.flux.kubeConfig.secretName", SECRET_NAME);
-        self.check(is_secret_key(key), "spec.flux.kubeConfig.key", SECRET_KEY);
+        self.check(SECRET_NAME.fits(secret_name, 253), "spec.flux.kubeConfig.secretName", SECRET_NAME);
+        self.check(SECRET_KEY.fits(key, 253), "spec.flux.kubeConfig.key", SECRET_KEY);
         if let Some(name) = &flux.service_account_name {
             self.object_name(name, "spec.flux.serviceAccountName");
         }
@@ -141,36 +136,60 @@ impl Violations {
         }
     }
 
+    fn delivery(&mut self, delivery: &Delivery) {
+        let has_target = delivery.mode != DeliveryMode::Git || delivery.git.is_some();
+        self.check(has_target, "spec.delivery", GIT_DELIVERY);
+        if let Some(git) = &delivery.git {
+            self.git_delivery(git);
+        }
+    }
+
+    fn git_delivery(&mut self, git: &GitDelivery) {
+        self.url(&git.url, "spec.delivery.git.url");
+        self.check(is_branch(&git.branch), "spec.delivery.git.branch", BRANCH);
+        self.check(is_inside(&git.path), "spec.delivery.git.path", PATH);
+        self.secret(git.secret_ref.as_ref(), "spec.delivery.git.secretRef");
+        self.commit(&git.commit, "spec.delivery.git.commit");
+        if let Some(pull_request) = &git.pull_request {
+            let is_api = pull_request.api.as_deref().is_none_or(|api| HTTP_URL.fits(api, MAX_URL));
+            self.check(is_api, "spec.delivery.git.pullRequest.api", HTTP_URL);
+            let is_plain = !pull_request.api.as_deref().is_some_and(has_credentials);
+            self.check(is_plain, "spec.delivery.git.pullRequest.api", CREDENTIALS);
+            self.secret(Some(&pull_request.secret_ref), "spec.delivery.git.pullRequest.secretRef");
+        }
+    }
+
+    fn upstream(&mut self, upstream: &Upstream) {
+        self.check(UPSTREAM_URL.fits(&upstream.url, MAX_URL), "spec.source.upstream.url", UPSTREAM_URL);
+        let verified = upstream.verify.as_ref().map(|verify| &verify.secret_ref);
+        self.secret(upstream.secret_ref.as_ref(), "spec.source.upstream.secretRef");
+        self.secret(upstream.cert_secret_ref.as_ref(), "spec.source.upstream.certSecretRef");
+        self.secret(verified, "spec.source.upstream.verify.secretRef");
+        self.secret(upstream.push_secret_ref.as_ref(), "spec.source.upstream.pushSecretRef");
+        self.commit(&upstream.commit, "spec.source.upstream.commit");
+    }
+
+    fn commit(&mut self, commit: &GitCommit, field: &str) {
+        for (text, part) in [(&commit.author.name, "name"), (&commit.author.email, "email")] {
+            self.check(AUTHOR.fits(text, 255), &format!("{field}.author.{part}"), AUTHOR);
+        }
+        let key = commit.signing_key.as_ref().map(|key| &key.secret_ref);
+        self.secret(key, &format!("{field}.signingKey.secretRef"));
+    }
+
+    fn secret(&mut self, reference: Option<&LocalReference>, field: &str) {
+        if let Some(LocalReference { name }) = reference {
+            self.object_name(name, &format!("{field}.name"));
+        }
+    }
+
+    fn url(&mut self, url: &str, field: &str) {
+        self.check(URL.fits(url, MAX_URL), field, URL);
+        self.check(!has_credentials(url), field, CREDENTIALS);
+    }
+
     fn object_name(&mut self, name: &str, field: &str) {
         self.check(name.parse::<ObjectName>().is_ok(), field, OBJECT_NAME);
-    }
-}
-
-pub(super) fn is_word(text: &str) -> bool {
-    (1..=MAX_LABEL).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-}
-
-/// A number of at most `digits` digits, without leading zeros.
-fn is_number(text: &str, digits: usize) -> bool {
-    (1..=digits).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_digit())
-        && (text == "0" || !text.starts_with('0'))
-}
-
-pub(super) fn is_minor_version(text: &str) -> bool {
-    text.split_once('.').is_some_and(|(major, minor)| is_number(major, 6) && is_number(minor, 6))
-}
-
-pub(super) fn is_version(text: &str) -> bool {
-    let Some(version) = text.strip_prefix('v').filter(|_| text.len() <= MAX_LABEL) else { return false };
-    match version.split_once('-') {
-        None => is_number(version, 18),
-        Some((number, rest)) => {
-            let words =
-                rest.split_once('.').is_some_and(|(channel, patch)| is_word(channel) && is_word(patch));
-            is_number(number, 18) && words
-        }
     }
 }
 
@@ -199,19 +218,8 @@ fn is_inside(path: &str) -> bool {
         && path.split('/').all(|part| part != "..")
 }
 
-pub(super) fn is_url(text: &str) -> bool {
-    delivery::begins_with_one_of(text, &["http://", "https://", "ssh://"])
-}
-
-pub(super) fn is_secret_name(template: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    template.len() <= 253
-        && template
-            .split_once(KubeConfig::CLUSTER)
-            .is_some_and(|(before, after)| before.bytes().chain(after.bytes()).all(allowed))
-}
-
-pub(super) fn is_secret_key(key: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    (1..=253).contains(&key.len()) && key.bytes().all(allowed)
+pub(super) fn is_branch(text: &str) -> bool {
+    BRANCH.fits(text, 255)
+        && ["..", "//", "/."].iter().all(|part| !text.contains(part))
+        && text.rsplit_once('.').is_none_or(|(_, last)| last != "lock")
 }

@@ -1,43 +1,25 @@
 //! The patterns in CEL and the offline checks agree on any text.
 
-use std::sync::LazyLock;
-
 use proptest::prelude::*;
-use regex::Regex;
 
-use super::check::delivery::{is_author, is_branch, is_http_url, is_upstream_url};
-use super::check::{is_minor_version, is_secret_key, is_secret_name, is_url, is_version, is_word};
+use super::check::is_branch;
 use super::*;
 use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, Namespace, ObjectName};
 
-/// The rules that are one pattern, the maximum length of a text that the schema admits, and the offline check.
-type Pattern = (Rule, usize, fn(&str) -> bool);
+/// A rule that is one pattern, the maximum length of a text that the schema admits, and the offline check.
+type Parsed = (Rule, usize, fn(&str) -> bool);
 
-const PATTERNS: [Pattern; 13] = [
-    (PROVIDER, 63, is_word),
-    (KUBERNETES_VERSION, 15, is_minor_version),
-    (VERSIONS, 63, is_version),
-    (URL, 2048, is_url),
+/// The rules whose offline check is a parser.
+const PARSED: [Parsed; 4] = [
     (CREDENTIALS, usize::MAX, |text| !has_credentials(text)),
     (OBJECT_NAME, 253, |text| text.parse::<ObjectName>().is_ok()),
     (NAMESPACE, 63, |text| text.parse::<Namespace>().is_ok()),
     (ADDON_NAMES, 63, |text| text.parse::<AddonName>().is_ok()),
-    (SECRET_NAME, 253, is_secret_name),
-    (SECRET_KEY, 253, is_secret_key),
-    (UPSTREAM_URL, 2048, is_upstream_url),
-    (AUTHOR, 255, is_author),
-    (HTTP_URL, 2048, is_http_url),
 ];
 
-/// The pattern in a rule, as its regular expression.
-fn pattern(rule: Rule) -> Regex {
-    let (_, quoted) = rule.cel.split_once("matches('").unwrap();
-    let (quoted, _) = quoted.split_once("')").unwrap();
-    Regex::new(&quoted.replace(r"\\", r"\")).unwrap()
-}
-
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| PATTERNS.map(|(rule, ..)| pattern(rule)).into());
+static COMPILED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| PARSED.map(|(rule, ..)| rule.pattern().unwrap()).into());
 
 /// Texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character in between.
 fn texts() -> impl Strategy<Value = String> {
@@ -90,8 +72,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn patterns_agree_with_checks(text in texts()) {
-        for ((rule, longest, check), pattern) in PATTERNS.into_iter().zip(&*COMPILED) {
+    fn patterns_agree_with_parsers(text in texts()) {
+        for ((rule, longest, check), pattern) in PARSED.into_iter().zip(&*COMPILED) {
             let admitted = text.chars().count() <= longest && pattern.is_match(&text);
             prop_assert_eq!(check(&text), admitted, "{} {:?}", rule.cel, text);
         }
@@ -107,5 +89,22 @@ fn branch_rule_agrees_with_git() {
         ["", "-x", ".x", "/x", "x/", "x.", "a..b", "a//b", "a/.b", "a.lock", "a b", "a~1", "a\n", "a@{1}"]
     {
         assert!(!is_branch(bad), "{bad:?}");
+    }
+}
+
+#[test]
+fn pattern_is_that_of_cel() {
+    assert_eq!(PATTERNS.len(), 10, "each pattern compiles");
+    for (rule, longest, good, bad) in [
+        (PROVIDER, 63, "a1", "a-"),
+        (KUBERNETES_VERSION, 15, "1.34", "1x34"),
+        (VERSIONS, 63, "v0-beta.1", "v0-beta-1"),
+        (AUTHOR, 255, "Ann", "Ann\n"),
+        (SECRET_NAME, 253, "{cluster}-kubeconfig", "cluster"),
+        (SECRET_KEY, 253, "value", "a/b"),
+        (UPSTREAM_URL, 2048, "oci://host/stacks", "oci://host/stacks:v1"),
+    ] {
+        assert!(rule.fits(good, longest) && !rule.fits(good, 1), "{good}");
+        assert!(!rule.fits(bad, longest), "{bad}");
     }
 }
