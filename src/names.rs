@@ -6,6 +6,7 @@
 
 pub mod credentials;
 mod key;
+mod word;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 use sha2::{Digest as _, Sha256};
 
 pub use key::Key;
+pub(crate) use word::words;
 
 /// The longest name that Flux can put into a label.
 pub const MAX_OBJECT_NAME: usize = 63;

@@ -3,35 +3,29 @@
 //! A reason is the reason of a condition and of an event, and a label of metrics. The reference of reasons,
 //! `docs/reasons.md`, is generated from [`Reason::meaning`] and [`Reason::action`].
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
-/// An enumeration of the words in an object's status: the name of a variant is its word.
-macro_rules! words {
-    (
-        $(#[$doc:meta])*
-        $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)* }
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+use crate::names::words;
 
-        impl $name {
-            /// All values, in the order in which they are documented.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
+words! {
+    /// The status of a condition, the most important first. Any other word is unknown.
+    #[derive(Default, Deserialize, Serialize)]
+    #[serde(from = "String")]
+    ConditionStatus {
+        /// An issue.
+        False,
+        /// Unknown, or not known yet.
+        #[default]
+        Unknown,
+        /// The part is good.
+        True,
+    }
+}
 
-            /// The word in `PascalCase`.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant)),* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
+impl From<String> for ConditionStatus {
+    fn from(text: String) -> Self {
+        Self::ALL.into_iter().find(|status| status.as_str() == text).unwrap_or_default()
+    }
 }
 
 words! {
@@ -107,7 +101,7 @@ impl Reason {
     /// The reason with this name; `None` for a reason that is not ours.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
     }
 }
 

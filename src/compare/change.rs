@@ -2,18 +2,22 @@
 
 use serde::Serialize;
 
-/// The kinds of changes of a part or a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Change {
-    /// Both releases have it with the same bytes.
-    Unchanged,
-    /// Both releases have it with different content.
-    Changed,
-    /// Only the second release has it.
-    Added,
-    /// Only the first release has it.
-    Removed,
+use crate::names::words;
+
+words! {
+    /// The kinds of changes of a part or a file.
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    Change {
+        /// Both releases have it with the same bytes.
+        Unchanged => "unchanged",
+        /// Both releases have it with different content.
+        Changed => "changed",
+        /// Only the second release has it.
+        Added => "added",
+        /// Only the first release has it.
+        Removed => "removed",
+    }
 }
 
 impl Change {
@@ -25,17 +29,6 @@ impl Change {
             (Some(_), None) => Self::Removed,
             (from, to) if from == to => Self::Unchanged,
             _ => Self::Changed,
-        }
-    }
-
-    /// Returns the change as one lower case word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unchanged => "unchanged",
-            Self::Changed => "changed",
-            Self::Added => "added",
-            Self::Removed => "removed",
         }
     }
 }

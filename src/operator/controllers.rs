@@ -294,6 +294,6 @@ struct DepthMetrics {
 
 impl QueueObserver for DepthMetrics {
     fn observe(&self, waiting: usize, running: usize) {
-        self.metrics.queued(self.queue.into(), waiting, running);
+        self.metrics.queued(self.queue.as_str(), waiting, running);
     }
 }

@@ -93,11 +93,11 @@ pub fn ended(
 ) -> Next {
     match result {
         Ok(next) => {
-            metrics.runtime.reconciled(queue.into(), Ok(()), took);
+            metrics.runtime.reconciled(queue.as_str(), Ok(()), took);
             next
         }
         Err(error) => {
-            metrics.runtime.reconciled(queue.into(), Err(&error), took);
+            metrics.runtime.reconciled(queue.as_str(), Err(&error), took);
             if error.is_namespace_terminating() {
                 debug!(%key, reason = error.reason(), "{error}");
             } else {

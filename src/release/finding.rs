@@ -4,112 +4,83 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::error::{Class, Classify};
+use crate::names::words;
 use crate::yaml::line_of;
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The release cannot be used.
-    Error,
-    /// The release can be used, but its author should know.
-    Warning,
-}
-
-impl Severity {
-    /// The word in messages.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
+words! {
+    /// The severity of a finding.
+    Severity {
+        /// The release cannot be used.
+        Error => "error",
+        /// The release can be used, but its author should know.
+        Warning => "warning",
     }
 }
 
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $reason:ident,)*) => {
-        /// The kinds of findings.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Reason {
-            $($(#[$doc])* $reason,)*
-        }
-
-        impl Reason {
-            /// All reasons.
-            pub const ALL: &'static [Self] = &[$(Self::$reason,)*];
-
-            /// The reason's name in `PascalCase`, as in conditions.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$reason => stringify!($reason),)*
-                }
-            }
-        }
-    };
-}
-
-reasons! {
-    /// The release's or an addon's name does not follow the grammar.
-    InvalidName,
-    /// A required file is missing.
-    MissingFile,
-    /// More files, more bytes or a longer file than the limits allow.
-    LimitExceeded,
-    /// Bytes that are not an archive, or an archive that ends too early.
-    InvalidArchive,
-    /// A path that is absolute, leaves its directory, or appears twice.
-    InvalidPath,
-    /// Two paths that differ only in case.
-    CaseConflict,
-    /// A symbolic or hard link.
-    LinkNotAllowed,
-    /// A device, a pipe or a socket.
-    SpecialFile,
-    /// Flux leaves out a file that a chart needs.
-    FileIgnored,
-    /// A build-time placeholder `<< … >>` that was not replaced.
-    PlaceholderLeft,
-    /// The file is not YAML.
-    InvalidYaml,
-    /// A mapping names a key twice.
-    DuplicateKey,
-    /// A YAML file with more aliases, nesting or nodes than any release needs.
-    YamlBudgetExceeded,
-    /// A field is missing, or its value has the wrong type.
-    InvalidField,
-    /// A field that is never read.
-    UnknownField,
-    /// A hook that stackflux does not know.
-    UnknownHook,
-    /// An action that is neither `apply` nor `delete`.
-    UnknownAction,
-    /// A stage names an addon that has no directory.
-    StageWithoutDirectory,
-    /// A hook lists the same addon with the same action twice.
-    DuplicateStage,
-    /// An addon's directory that no stage names.
-    AddonWithoutStage,
-    /// `metadata.yaml`, `csctl.yaml` or the class chart's name contradicts the release's name.
-    MetadataMismatch,
-    /// A chart's version differs from the one that its release gives it.
-    VersionMismatch,
-    /// A chart without name or version.
-    InvalidChart,
-    /// A dependency that is not vendored and has no repository.
-    DependencyUnresolved,
-    /// A dependency that source-controller has to fetch.
-    DependencyNotVendored,
-    /// A values template that cannot be parsed.
-    InvalidTemplate,
-    /// An object of the class chart whose name lacks the chart's version.
-    UnversionedObject,
-    /// Two releases of one class have an addon in two forms: a chart and manifests.
-    AddonInTwoForms,
-    /// A stack repository has a release in archives, which Flux does not open.
-    PackedInRepository,
-    /// The `ClusterClass` is not named as Clusters refer to it.
-    UnexpectedClassName,
+words! {
+    /// The kinds of findings.
+    Reason {
+        /// The release's or an addon's name does not follow the grammar.
+        InvalidName,
+        /// A required file is missing.
+        MissingFile,
+        /// More files, more bytes or a longer file than the limits allow.
+        LimitExceeded,
+        /// Bytes that are not an archive, or an archive that ends too early.
+        InvalidArchive,
+        /// A path that is absolute, leaves its directory, or appears twice.
+        InvalidPath,
+        /// Two paths that differ only in case.
+        CaseConflict,
+        /// A symbolic or hard link.
+        LinkNotAllowed,
+        /// A device, a pipe or a socket.
+        SpecialFile,
+        /// Flux leaves out a file that a chart needs.
+        FileIgnored,
+        /// A build-time placeholder `<< … >>` that was not replaced.
+        PlaceholderLeft,
+        /// The file is not YAML.
+        InvalidYaml,
+        /// A mapping names a key twice.
+        DuplicateKey,
+        /// A YAML file with more aliases, nesting or nodes than any release needs.
+        YamlBudgetExceeded,
+        /// A field is missing, or its value has the wrong type.
+        InvalidField,
+        /// A field that is never read.
+        UnknownField,
+        /// A hook that stackflux does not know.
+        UnknownHook,
+        /// An action that is neither `apply` nor `delete`.
+        UnknownAction,
+        /// A stage names an addon that has no directory.
+        StageWithoutDirectory,
+        /// A hook lists the same addon with the same action twice.
+        DuplicateStage,
+        /// An addon's directory that no stage names.
+        AddonWithoutStage,
+        /// `metadata.yaml`, `csctl.yaml` or the class chart's name contradicts the release's name.
+        MetadataMismatch,
+        /// A chart's version differs from the one that its release gives it.
+        VersionMismatch,
+        /// A chart without name or version.
+        InvalidChart,
+        /// A dependency that is not vendored and has no repository.
+        DependencyUnresolved,
+        /// A dependency that source-controller has to fetch.
+        DependencyNotVendored,
+        /// A values template that cannot be parsed.
+        InvalidTemplate,
+        /// An object of the class chart whose name lacks the chart's version.
+        UnversionedObject,
+        /// Two releases of one class have an addon in two forms: a chart and manifests.
+        AddonInTwoForms,
+        /// A stack repository has a release in archives, which Flux does not open.
+        PackedInRepository,
+        /// The `ClusterClass` is not named as Clusters refer to it.
+        UnexpectedClassName,
+    }
 }
 
 impl Reason {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::names::AddonName;
+use crate::names::{AddonName, words};
 
 use super::CLUSTER_ADDON;
 use super::document::{Document, Entry, Value};
@@ -15,54 +15,25 @@ pub(super) const FILE: &str = "clusteraddon.yaml";
 /// Maximum number of directories that a hint names.
 const MAX_DIRECTORIES: usize = 20;
 
-/// A moment of a cluster's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hook {
-    /// The control plane of a new cluster answers for the first time.
-    AfterControlPlaneInitialized,
-    /// Cluster API is about to upgrade the control plane.
-    BeforeClusterUpgrade,
-    /// Cluster API has upgraded the whole cluster.
-    AfterClusterUpgrade,
-}
-
-impl Hook {
-    /// All hooks in the order of a cluster's life.
-    pub const ALL: [Self; 3] =
-        [Self::AfterControlPlaneInitialized, Self::BeforeClusterUpgrade, Self::AfterClusterUpgrade];
-
-    /// The name in `clusteraddon.yaml`, which is Cluster API's name of the hook.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AfterControlPlaneInitialized => "AfterControlPlaneInitialized",
-            Self::BeforeClusterUpgrade => "BeforeClusterUpgrade",
-            Self::AfterClusterUpgrade => "AfterClusterUpgrade",
-        }
-    }
-
-    fn from_key(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hook| hook.as_str() == key)
+words! {
+    /// A moment of a cluster's life, by Cluster API's name of the hook.
+    Hook {
+        /// The control plane of a new cluster answers for the first time.
+        AfterControlPlaneInitialized,
+        /// Cluster API is about to upgrade the control plane.
+        BeforeClusterUpgrade,
+        /// Cluster API has upgraded the whole cluster.
+        AfterClusterUpgrade,
     }
 }
 
-/// The action of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
-    /// Install or upgrade the addon.
-    Apply,
-    /// Uninstall the addon.
-    Delete,
-}
-
-impl Action {
-    /// The word in `clusteraddon.yaml`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Apply => "apply",
-            Self::Delete => "delete",
-        }
+words! {
+    /// The action of a stage.
+    Action {
+        /// Install or upgrade the addon.
+        Apply => "apply",
+        /// Uninstall the addon.
+        Delete => "delete",
     }
 }
 
@@ -152,7 +123,7 @@ fn read_hooks(
     );
     let Some(hooks) = root.present("addonStages", Reason::InvalidField, findings) else { return stages };
     for entry in hooks.entries(findings) {
-        let Some(hook) = Hook::from_key(entry.key) else {
+        let Some(hook) = Hook::ALL.into_iter().find(|hook| hook.as_str() == entry.key) else {
             let message = format!("unknown hook {:?}: its stages are not run", entry.key);
             let known = Hook::ALL.map(Hook::as_str).join(", ");
             findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
@@ -219,7 +190,7 @@ fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Fin
 
 fn read_action(item: &Value<'_>, findings: &mut Findings) -> Option<Action> {
     let text = item.required("action", Reason::InvalidField, findings)?;
-    let action = [Action::Apply, Action::Delete].into_iter().find(|action| action.as_str() == text);
+    let action = Action::ALL.into_iter().find(|action| action.as_str() == text);
     if action.is_none() {
         let message = format!("{text:?} is not an action");
         let finding = item.get("action")?.error(Reason::UnknownAction, message);

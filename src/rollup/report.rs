@@ -9,8 +9,8 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Serialize;
 
+pub use crate::api::conditions::ConditionStatus;
 use crate::api::conditions::{ConditionType, Reason};
 
 /// Maximum length of a condition's message, in characters: enough for Helm's messages, small enough for thousands of
@@ -18,29 +18,6 @@ use crate::api::conditions::{ConditionType, Reason};
 const MAX_MESSAGE: usize = 1024;
 /// Maximum number of reasons, and of names, that an aggregate lists.
 const MAX_NAMED: usize = 3;
-
-/// The status of a condition, the most important first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub enum ConditionStatus {
-    /// An issue.
-    False,
-    /// Unknown, or not known yet.
-    Unknown,
-    /// The part is good.
-    True,
-}
-
-impl ConditionStatus {
-    /// The value in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-            Self::True => "True",
-        }
-    }
-}
 
 /// The content of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,12 +77,7 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
     let Some(condition) = source.iter().find(|condition| condition.type_ == kind && !stale(condition)) else {
         return Report::not_yet_reported();
     };
-    let status = match condition.status.as_str() {
-        "True" => ConditionStatus::True,
-        "False" => ConditionStatus::False,
-        _ => ConditionStatus::Unknown,
-    };
-    Report::new(status, &condition.reason, &condition.message)
+    Report::new(condition.status.clone().into(), &condition.reason, &condition.message)
 }
 
 /// One report of several parts of one object, each with its name; a missing part is not yet reported.

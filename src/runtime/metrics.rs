@@ -15,7 +15,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-pub(crate) use labels::label;
 use labels::{KindLabels, QueueLabels, ReconcileLabels, RequestLabels, WriteLabels};
 pub use labels::{Verb, Written};
 
@@ -83,7 +82,7 @@ impl Metrics {
 
     /// Counts a write request for an object of this kind.
     pub fn wrote(&self, verb: Verb, kind: &str, result: Written) {
-        let labels = WriteLabels { kind: kind.to_owned(), verb: verb.into(), result: result.into() };
+        let labels = WriteLabels { kind: kind.to_owned(), verb: verb.as_str(), result: result.as_str() };
         self.0.writes.get_or_create(&labels).inc();
     }
 
@@ -101,7 +100,7 @@ impl Metrics {
 
     /// Records the duration of a request about an object of this kind, answered or timed out.
     pub fn answered(&self, verb: Verb, kind: &str, took: Duration) {
-        let labels = RequestLabels { verb: verb.into(), kind: kind.to_owned() };
+        let labels = RequestLabels { verb: verb.as_str(), kind: kind.to_owned() };
         self.0.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 

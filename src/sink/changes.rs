@@ -8,6 +8,7 @@ use super::index::IndexError;
 use super::layout::{ClusterName, Part};
 use crate::api::labels;
 use crate::foreign::capi::{field, text};
+use crate::names::words;
 use crate::plan;
 
 /// Maximum number of values that the reason of a change names.
@@ -49,26 +50,15 @@ impl Changes {
     }
 }
 
-/// The change of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChangeKind {
-    /// The object is new.
-    Added,
-    /// The object differs.
-    Changed,
-    /// The object is removed.
-    Removed,
-}
-
-impl ChangeKind {
-    /// Returns the word for the change.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-        }
+words! {
+    /// The change of an object.
+    ChangeKind {
+        /// The object is new.
+        Added => "added",
+        /// The object differs.
+        Changed => "changed",
+        /// The object is removed.
+        Removed => "removed",
     }
 }
 

@@ -210,7 +210,7 @@ impl Operator {
         if let Poll::Ready(result) = polled {
             let work = self.running.swap_remove(number).work;
             let next = result.unwrap_or_else(|error| {
-                failed = Some(format!("failed: {} {}: {error}", <&str>::from(QUEUES[work.0]), work.1));
+                failed = Some(format!("failed: {} {}: {error}", QUEUES[work.0], work.1));
                 Next::Retry
             });
             let failures = self.failures.remove(&work).unwrap_or_default();

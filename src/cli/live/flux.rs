@@ -140,10 +140,5 @@ fn applied(id: &str) -> Option<Applied> {
 }
 
 fn report_of(condition: &Condition) -> Report {
-    let status = match condition.status {
-        Status::True => ConditionStatus::True,
-        Status::False => ConditionStatus::False,
-        Status::Unknown => ConditionStatus::Unknown,
-    };
-    Report::new(status, &condition.reason, &condition.message)
+    Report::new(condition.status, &condition.reason, &condition.message)
 }

@@ -2,21 +2,21 @@
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-use crate::runtime::metrics::label;
+use crate::names::words;
 
-label! {
+words! {
     /// The queues, one for each kind of reconcile.
     Queue {
         /// `ClusterStack`.
-        ClusterStack => "ClusterStack",
+        ClusterStack,
         /// `ClusterStackRelease`.
-        ClusterStackRelease => "ClusterStackRelease",
+        ClusterStackRelease,
         /// `Cluster` and its `ClusterAddon`.
-        Cluster => "Cluster",
+        Cluster,
         /// Commits of a `ClusterStack` that is delivered through Git.
-        Commit => "Commit",
+        Commit,
         /// Releases to publish from the upstream source of a `ClusterStack`.
-        Publish => "Publish",
+        Publish,
     }
 }
 

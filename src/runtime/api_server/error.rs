@@ -113,8 +113,7 @@ impl RequestError {
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb: &str = self.verb.into();
-        write!(f, "{verb} {}: ", self.object)?;
+        write!(f, "{} {}: ", self.verb, self.object)?;
         match &self.failure {
             RequestFailure::Kube(error) => f.write_str(&explain(error)),
             RequestFailure::Timeout(limit) => write!(f, "timed out after {} s", limit.as_secs_f64()),

@@ -2,24 +2,9 @@
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// An enumeration whose variants are values of a label.
-macro_rules! label {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+use crate::names::words;
 
-        impl From<$name> for &'static str {
-            fn from(value: $name) -> Self {
-                match value { $($name::$variant => $word),* }
-            }
-        }
-    };
-}
-
-pub(crate) use label;
-
-label! {
+words! {
     /// The verb of a request.
     Verb {
         /// Reads one object.
@@ -39,7 +24,7 @@ label! {
     }
 }
 
-label! {
+words! {
     /// The result of a write request.
     Written {
         /// The object has changed.

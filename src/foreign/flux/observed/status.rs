@@ -8,32 +8,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::null_as_default;
+pub use crate::api::conditions::ConditionStatus as Status;
 use crate::api::labels;
 use crate::foreign::flux::FluxKind;
 use crate::names::credentials;
-
-/// The status of a condition; any word but `True` and `False` is unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
-pub enum Status {
-    /// `True`
-    True,
-    /// `False`
-    False,
-    /// `Unknown`
-    #[default]
-    Unknown,
-}
-
-impl From<String> for Status {
-    fn from(text: String) -> Self {
-        match text.as_str() {
-            "True" => Self::True,
-            "False" => Self::False,
-            _ => Self::Unknown,
-        }
-    }
-}
 
 /// The part of a `metav1.Condition` from Flux that is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
