@@ -134,6 +134,11 @@ fn remove(path: &Path) {
     }
 }
 
+/// Ignores that a path to remove does not exist.
+pub fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
 /// Removes all registered paths. Nothing can be [moved](RemoveOnDrop::move_to) away while the result lives.
 #[must_use]
 pub fn remove_all() -> impl Sized {

@@ -7,11 +7,8 @@ use crate::http::TransportError;
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
     /// The software of the host is unknown.
-    #[error("unknown forge for the host {host}: name it (github, gitlab or gitea)")]
-    Unknown {
-        /// The host of the repository.
-        host: String,
-    },
+    #[error("unknown forge for the host {0}: name it (github, gitlab or gitea)")]
+    Unknown(String),
     /// The repository is not on a forge, or its path does not name one there.
     #[error("{url} is not a repository on a forge: {why}")]
     NoRepository {

@@ -38,7 +38,7 @@ impl Repository {
             return Err(ForgeError::NoRepository { url: url.to_string(), why });
         }
         let host = url.host().to_ascii_lowercase();
-        let kind = kind.or_else(|| known(&host)).ok_or_else(|| ForgeError::Unknown { host: host.clone() })?;
+        let kind = kind.or_else(|| known(&host)).ok_or_else(|| ForgeError::Unknown(host.clone()))?;
         let api = match api {
             Some(api) => api.to_owned(),
             None => usual_api(kind, url, &host),

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::connection::Connection;
+use super::error::found;
 use super::{Access, CommitId, GitError, Snapshot};
-use crate::temporary::Temporary;
+use crate::temporary::{Temporary, unless_missing};
 use git2::{
     AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteHead, RemoteRedirect, Repository,
     RepositoryInitOptions,
@@ -174,11 +175,7 @@ impl BareRepository {
         if self.repository.find_commit(commit.0).is_err() {
             self.receive(&["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"])?;
         }
-        match self.repository.find_commit(commit.0) {
-            Ok(_) => Ok(Some(commit)),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(found(self.repository.find_commit(commit.0))?.map(|_| commit))
     }
 
     /// Fetches, and returns the references of the remote repository.
@@ -215,11 +212,10 @@ impl BareRepository {
     }
 
     fn forget(&self, reference: &str) -> Result<(), GitError> {
-        match self.repository.find_reference(reference) {
-            Ok(mut reference) => Ok(reference.delete()?),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
+        if let Some(mut reference) = found(self.repository.find_reference(reference))? {
+            reference.delete()?;
         }
+        Ok(())
     }
 
     /// Returns the files of a fetched commit; for `None`, an empty snapshot.
@@ -265,12 +261,7 @@ fn named(above: &str, name: &str) -> Result<String, GitError> {
 }
 
 fn create(directory: &Path) -> Result<Repository, GitError> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(GitError::Io { path: directory.to_owned(), error });
-        }
-        _ => {}
-    }
+    unless_missing(fs::remove_dir_all(directory)).map_err(GitError::io(directory))?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head(FIRST_BRANCH);
     Ok(Repository::init_opts(directory, &options)?)
@@ -297,12 +288,7 @@ fn remove_locks(directory: &Path) -> Result<(), GitError> {
         }
     }
     for lock in locks {
-        match fs::remove_file(&lock) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(GitError::Io { path: lock, error });
-            }
-            _ => {}
-        }
+        unless_missing(fs::remove_file(&lock)).map_err(GitError::io(&lock))?;
     }
     Ok(())
 }

@@ -42,10 +42,10 @@ impl<'a> Connection<'a> {
         set_server_timeouts(None);
         let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
         if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
-            return Err(GitError::PlainHttp { url: access.url.to_string() });
+            return Err(GitError::PlainHttp(access.url.to_string()));
         }
         if access.url.directory().is_some_and(|directory| !directory.exists()) {
-            return Err(GitError::NotFound { url: access.url.to_string() });
+            return Err(GitError::NotFound(access.url.to_string()));
         }
         Ok(Self {
             access,

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use git2::ErrorCode;
+
 use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
 use crate::http::{ProxyError, TransportError};
@@ -39,17 +41,11 @@ pub enum GitError {
         user: Option<String>,
     },
     /// The server denies access to an authenticated user.
-    #[error("{url}: access forbidden (403): the credentials lack a permission for this repository")]
-    Forbidden {
-        /// The repository.
-        url: String,
-    },
+    #[error("{0}: access forbidden (403): the credentials lack a permission for this repository")]
+    Forbidden(String),
     /// The credentials would be sent unencrypted.
-    #[error("{url}: credentials are not sent over plain HTTP: use https://")]
-    PlainHttp {
-        /// The repository.
-        url: String,
-    },
+    #[error("{0}: credentials are not sent over plain HTTP: use https://")]
+    PlainHttp(String),
     /// The SSH host key is not trusted.
     #[error(transparent)]
     HostKey(#[from] HostKeyError),
@@ -62,11 +58,8 @@ pub enum GitError {
         why: String,
     },
     /// The repository does not exist, or the credentials give no access to it.
-    #[error("{url}: no such repository, or the credentials give no access to it")]
-    NotFound {
-        /// The repository.
-        url: String,
-    },
+    #[error("{0}: no such repository, or the credentials give no access to it")]
+    NotFound(String),
     /// A file in the repository exceeds the limit.
     #[error("{path}: the file in the repository exceeds the limit of {most} bytes: it has {size}")]
     FileTooLarge {
@@ -197,6 +190,15 @@ impl GitError {
             _ => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+/// Returns what libgit2 found; `None` if it does not exist.
+pub(super) fn found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, GitError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -8,53 +8,45 @@ use ring::{digest, hmac};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostKeyError {
     /// No known hosts are configured.
-    #[error("cannot verify the host key of {host}: no known hosts configured; it shows {kind} {fingerprint}")]
+    #[error("cannot verify the host key of {host}: no known hosts configured; it shows {key}")]
     NoKnownHosts {
         /// The host, as written in `known_hosts`.
         host: String,
-        /// The kind of key.
-        kind: String,
-        /// `SHA256:…`, as ssh-keygen prints it.
-        fingerprint: String,
+        /// Kind and fingerprint of the key.
+        key: String,
     },
     /// The known hosts have no line for the host.
-    #[error("unknown host {host}: it shows {kind} {fingerprint}, but {place} has no line for it")]
+    #[error("unknown host {host}: it shows {key}, but {place} has no line for it")]
     Unknown {
         /// The host, as written in `known_hosts`.
         host: String,
-        /// The kind of key.
-        kind: String,
-        /// `SHA256:…`, as ssh-keygen prints it.
-        fingerprint: String,
+        /// Kind and fingerprint of the key.
+        key: String,
         /// The file or Secret with the known hosts.
         place: String,
     },
     /// The known hosts have only other keys for the host.
     #[error(
-        "host key mismatch for {host}: expected {} ({place}), got {kind} {fingerprint}: the connection may be \
+        "host key mismatch for {host}: expected {} ({place}), got {key}: the connection may be \
          intercepted, or the host has a new key", known.join(", ")
     )]
     Changed {
         /// The host, as written in `known_hosts`.
         host: String,
-        /// The kind of key.
-        kind: String,
-        /// `SHA256:…`, as ssh-keygen prints it.
-        fingerprint: String,
+        /// Kind and fingerprint of the key.
+        key: String,
         /// The file or Secret with the known hosts.
         place: String,
         /// Kinds and fingerprints of the known keys.
         known: Vec<String>,
     },
     /// The key is marked `@revoked`.
-    #[error("the host {host} shows the key {kind} {fingerprint}, which {place} marks as @revoked")]
+    #[error("the host {host} shows the key {key}, which {place} marks as @revoked")]
     Revoked {
         /// The host, as written in `known_hosts`.
         host: String,
-        /// The kind of key.
-        kind: String,
-        /// `SHA256:…`, as ssh-keygen prints it.
-        fingerprint: String,
+        /// Kind and fingerprint of the key.
+        key: String,
         /// The file or Secret with the known hosts.
         place: String,
     },
@@ -99,24 +91,20 @@ impl KnownHosts {
 
     /// Checks the key that a host shows, in SSH wire format.
     pub fn check(&self, host: &str, port: u16, key: &[u8]) -> Result<(), HostKeyError> {
-        let (name, kind, fingerprint, place) =
-            (name(host, port), kind(key), fingerprint(key), self.place.clone());
-        let lines: Vec<Line<'_>> = self.lines().filter(|line| matches(line.hosts, &name)).collect();
+        let (host, shown, place) = (name(host, port), described(key), self.place.clone());
+        let lines: Vec<Line<'_>> = self.lines().filter(|line| matches(line.hosts, &host)).collect();
         if lines.iter().any(|line| line.revoked && line.key == key) {
-            return Err(HostKeyError::Revoked { host: name, kind, fingerprint, place });
+            return Err(HostKeyError::Revoked { host, key: shown, place });
         }
         let mut trusted = lines.iter().filter(|line| !line.revoked).peekable();
         if trusted.peek().is_none() {
-            return Err(HostKeyError::Unknown { host: name, kind, fingerprint, place });
+            return Err(HostKeyError::Unknown { host, key: shown, place });
         }
-        let known: Vec<String> = trusted
-            .clone()
-            .map(|line| format!("{} {}", self::kind(&line.key), self::fingerprint(&line.key)))
-            .collect();
+        let known = trusted.clone().map(|line| described(&line.key)).collect();
         if trusted.any(|line| line.key == key) {
             return Ok(());
         }
-        Err(HostKeyError::Changed { host: name, kind, fingerprint, place, known })
+        Err(HostKeyError::Changed { host, key: shown, place, known })
     }
 
     /// Returns the trusted lines of a host with its plain name, from which libssh2 learns which kinds of key to ask for.
@@ -135,7 +123,7 @@ impl KnownHosts {
 
 /// Returns the error for a host key when no known hosts are configured.
 pub(super) fn nothing_known(host: &str, port: u16, key: &[u8]) -> HostKeyError {
-    HostKeyError::NoKnownHosts { host: name(host, port), kind: kind(key), fingerprint: fingerprint(key) }
+    HostKeyError::NoKnownHosts { host: name(host, port), key: described(key) }
 }
 
 /// Returns the host as written in `known_hosts`: `host`, or `[host]:port` if the port is not 22.
@@ -227,9 +215,9 @@ fn kind(key: &[u8]) -> String {
     text.filter(plain).unwrap_or("a key of unknown kind").to_owned()
 }
 
-/// Returns `SHA256:` and base64 without padding, as ssh-keygen prints it.
-fn fingerprint(key: &[u8]) -> String {
-    format!("SHA256:{}", STANDARD_NO_PAD.encode(digest::digest(&digest::SHA256, key)))
+/// Returns the kind and the fingerprint of a key: `SHA256:` and base64 without padding, as ssh-keygen prints it.
+fn described(key: &[u8]) -> String {
+    format!("{} SHA256:{}", kind(key), STANDARD_NO_PAD.encode(digest::digest(&digest::SHA256, key)))
 }
 
 #[cfg(test)]

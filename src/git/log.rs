@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use git2::{Commit, ErrorCode, Oid};
+use git2::{Commit, Oid};
 use jiff::Timestamp;
 
+use super::error::found;
 use super::{BareRepository, CommitId, GitError, Message};
 
 /// A commit that changed a path.
@@ -29,24 +30,20 @@ impl BareRepository {
         if !path.is_empty() {
             crate::release::files::check_path(path).map_err(GitError::path(path))?;
         }
-        let mut found = Vec::new();
+        let mut entries = Vec::new();
         let mut next = Some(self.repository.find_commit(from.0)?);
         while let Some(commit) = next {
-            if found.len() >= most {
+            if entries.len() >= most {
                 break;
             }
-            let parent = match commit.parent(0) {
-                Ok(parent) => Some(parent),
-                Err(error) if error.code() == ErrorCode::NotFound => None,
-                Err(error) => return Err(error.into()),
-            };
+            let parent = found(commit.parent(0))?;
             let before = parent.as_ref().map(|parent| content(parent, path)).transpose()?.flatten();
             if content(&commit, path)? != before {
-                found.push(entry(&commit));
+                entries.push(entry(&commit));
             }
             next = parent;
         }
-        Ok(found)
+        Ok(entries)
     }
 }
 
@@ -55,11 +52,7 @@ fn content(commit: &Commit<'_>, path: &str) -> Result<Option<Oid>, GitError> {
     if path.is_empty() {
         return Ok(Some(tree.id()));
     }
-    match tree.get_path(Path::new(path)) {
-        Ok(entry) => Ok(Some(entry.id())),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(found(tree.get_path(Path::new(path)))?.map(|entry| entry.id()))
 }
 
 fn entry(commit: &Commit<'_>) -> LogEntry {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use git2::{ErrorCode, ObjectType, Oid, Repository, Tree};
+use git2::{ObjectType, Oid, Repository, Tree};
 
+use super::error::found;
 use super::{CommitId, GitError, TreeId};
 use crate::release::{File, Files, Limits, PathError};
 
@@ -114,11 +115,7 @@ impl<'a> Snapshot<'a> {
     fn find(&self, path: &str) -> Result<Option<(Oid, i32)>, GitError> {
         crate::release::files::check_path(path).map_err(GitError::path(path))?;
         let Some(tree) = &self.tree else { return Ok(None) };
-        match tree.get_path(Path::new(path)) {
-            Ok(entry) => Ok(Some((entry.id(), entry.filemode()))),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(found(tree.get_path(Path::new(path)))?.map(|entry| (entry.id(), entry.filemode())))
     }
 }
 

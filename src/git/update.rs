@@ -6,6 +6,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use git2::Oid;
 
+use super::error::found;
 use super::{BareRepository, CommitId, Edit, GitError, Identity, Pushed, Reference, Signer, Snapshot};
 use crate::error::{Class, Classify};
 
@@ -234,16 +235,11 @@ fn applied_earlier(
     base: CommitId,
     there: CommitId,
 ) -> Result<Option<Oid>, GitError> {
-    match clone.repository.merge_base(base.0, there.0) {
-        Ok(parted) => {
-            let tree = clone.tree(CommitId(parted))?;
-            match proposal.edit.apply(&clone.repository, Some(tree)) {
-                Err(GitError::Path { .. }) => Ok(None),
-                applied => applied.map(Some),
-            }
-        }
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
+    let Some(parted) = found(clone.repository.merge_base(base.0, there.0))? else { return Ok(None) };
+    let tree = clone.tree(CommitId(parted))?;
+    match proposal.edit.apply(&clone.repository, Some(tree)) {
+        Err(GitError::Path { .. }) => Ok(None),
+        applied => applied.map(Some),
     }
 }
 

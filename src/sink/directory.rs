@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::changes::Changes;
 use super::layout::{INDEX, KUSTOMIZATION};
 use super::tree::{Found, Tree};
-use crate::temporary::RemoveOnDrop;
+use crate::temporary::{RemoveOnDrop, unless_missing};
 
 /// Name of a file while it is being written.
 const UNFINISHED: &str = ".stackflux-unfinished";
@@ -69,12 +69,8 @@ impl Directory {
     /// Removes a file, and directories that become empty.
     fn remove(&self, path: &str) -> Result<(), DirectoryError> {
         let path = self.root.join(path);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(DirectoryError { path, error });
-            }
-            _ => {}
-        }
+        let removed = unless_missing(fs::remove_file(&path));
+        removed.map_err(|error| DirectoryError { path: path.clone(), error })?;
         let above = path.ancestors().skip(1).take_while(|directory| *directory != self.root);
         for directory in above {
             // The directory has other files.
@@ -88,10 +84,7 @@ impl Directory {
 
 fn replace(unfinished: &RemoveOnDrop, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = unfinished.path();
-    match fs::remove_file(beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    unless_missing(fs::remove_file(beside))?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
     if let Some(before) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
         file.set_permissions(before.permissions())?;

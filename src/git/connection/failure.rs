@@ -17,7 +17,7 @@ impl Connection<'_> {
         if self.access.url.transport() == Transport::File {
             // For a directory, the text comes from this machine and contains file names.
             return match error.code() {
-                ErrorCode::NotFound => GitError::NotFound { url },
+                ErrorCode::NotFound => GitError::NotFound(url),
                 _ => GitError::Failed { url, error: text },
             };
         }
@@ -44,14 +44,14 @@ impl Connection<'_> {
         }
         match text.rsplit_once("http status code: ").map(|(_, status)| status) {
             Some("401") => return self.refused(),
-            Some("403") => return GitError::Forbidden { url },
-            Some("404" | "410") => return GitError::NotFound { url },
+            Some("403") => return GitError::Forbidden(url),
+            Some("404" | "410") => return GitError::NotFound(url),
             _ => {}
         }
         let missing = ["not found", "does not appear to be a git repository", "does not exist"];
         let on_ssh = error.class() == ErrorClass::Ssh || self.access.url.transport() == Transport::Ssh;
         if on_ssh && missing.iter().any(|missing| text.to_ascii_lowercase().contains(missing)) {
-            return GitError::NotFound { url };
+            return GitError::NotFound(url);
         }
         match error.class() {
             ErrorClass::Net | ErrorClass::Os | ErrorClass::Ssl | ErrorClass::Ssh | ErrorClass::Http => {

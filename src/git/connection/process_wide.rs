@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::temporary::RemoveOnDrop;
+use crate::temporary::{RemoveOnDrop, unless_missing};
 
 /// Timeouts for a silent server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,7 @@ impl KnownHostsHome {
         let home = &settings(None).home;
         // In a container every process may have the same id, so a killed process may have left this directory. A directory
         // of another user cannot be removed, and is an error.
-        match fs::remove_dir_all(home) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        unless_missing(fs::remove_dir_all(home))?;
         fs::DirBuilder::new().mode(0o700).create(home)?;
         let known_hosts_home = Self { _home: RemoveOnDrop::new(home.clone()), _alone: alone };
         fs::create_dir(home.join(".ssh"))?;

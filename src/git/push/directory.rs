@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Oid, Repository};
 
+use super::super::error::found;
 use super::super::{CommitId, GitError};
 use super::Pushed;
 
@@ -22,7 +23,7 @@ pub(super) fn push(
 ) -> Result<Pushed, GitError> {
     let url = || directory.display().to_string();
     let to = Repository::open(directory).map_err(|error| match error.code() {
-        ErrorCode::NotFound => GitError::NotFound { url: url() },
+        ErrorCode::NotFound => GitError::NotFound(url()),
         _ => error.into(),
     })?;
     if !to.is_bare() {
@@ -36,7 +37,7 @@ pub(super) fn push(
         return Err(GitError::Refused { url: url(), branch: reference.to_owned(), server_message });
     }
     // `reference_matching` compares again; this check saves copying the objects.
-    if branch(&to, reference)? != expected {
+    if found(to.refname_to_id(reference))?.map(CommitId) != expected {
         return Ok(Pushed::Rejected("the branch has moved".to_owned()));
     }
     copy(from, &to, commit)?;
@@ -51,15 +52,6 @@ pub(super) fn push(
             }
             _ => Err(error.into()),
         },
-    }
-}
-
-/// Returns the commit of the branch.
-fn branch(repository: &Repository, reference: &str) -> Result<Option<CommitId>, GitError> {
-    match repository.refname_to_id(reference) {
-        Ok(id) => Ok(Some(CommitId(id))),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 
