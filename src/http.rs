@@ -28,6 +28,8 @@ pub use receive::BodySink;
 pub use request::Request;
 pub use reqwest::{Method, Url};
 
+use crate::release::finding::shortened;
+
 /// Maximum size of a JSON answer in bytes: the OCI distribution specification allows manifests of this size, and no page of
 /// an API comes near it.
 pub const MAX_JSON_BYTES: u64 = 4 << 20;
@@ -47,11 +49,7 @@ pub fn redacted_url(url: &Url) -> String {
     // Only a URL without a host refuses these, and such a URL has neither.
     let _ = plain.set_username("");
     let _ = plain.set_password(None);
-    let text = plain.to_string();
-    match text.char_indices().nth(300) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    shortened(plain.as_str(), 300)
 }
 
 /// Whether a URL leads to this machine: such requests never use a proxy.

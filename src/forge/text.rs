@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::PullRequest;
+use crate::release::finding;
 
 /// Maximum length of a title in bytes: GitLab and Gitea accept 255 characters, GitHub 256.
 const MAX_TITLE_BYTES: usize = 250;
@@ -54,10 +55,7 @@ pub(super) fn message(answer: &[u8]) -> String {
         .chars()
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
-    match text.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    finding::shortened(&text, MAX_MESSAGE_CHARACTERS)
 }
 
 /// Collects texts from objects with a message (GitHub), lists by field (GitLab) or plain text (Gitea).

@@ -9,6 +9,7 @@ use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
 use crate::http::{ProxyError, TransportError};
 use crate::release::PathError;
+use crate::release::finding::listed;
 
 /// Maximum number of branches that an error names.
 const MAX_BRANCHES: usize = 5;
@@ -92,7 +93,7 @@ pub enum GitError {
     #[error("{0:?} is not a commit of the repository")]
     NoCommit(String),
     /// The branch to change does not exist.
-    #[error("{url}: branch {branch} not found: the repository has {}", listed(.branches))]
+    #[error("{url}: branch {branch} not found: the repository has {}", existing(.branches))]
     NoBranch {
         /// The repository.
         url: String,
@@ -102,7 +103,7 @@ pub enum GitError {
         branches: Vec<String>,
     },
     /// `HEAD` does not name an existing branch.
-    #[error("{url}: HEAD does not point to a branch of the repository: it has {}", listed(.branches))]
+    #[error("{url}: HEAD does not point to a branch of the repository: it has {}", existing(.branches))]
     NoHead {
         /// The repository.
         url: String,
@@ -202,14 +203,8 @@ pub(super) fn found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, GitE
     }
 }
 
-/// Lists some branches, and the number of those left out.
-fn listed(branches: &[String]) -> String {
-    let named = branches.iter().take(MAX_BRANCHES).cloned().collect::<Vec<_>>().join(", ");
-    match branches.len().checked_sub(MAX_BRANCHES) {
-        _ if branches.is_empty() => "no branch".to_owned(),
-        None | Some(0) => named,
-        Some(more) => format!("{named} and {more} more"),
-    }
+fn existing(branches: &[String]) -> String {
+    if branches.is_empty() { "no branch".to_owned() } else { listed(branches, MAX_BRANCHES) }
 }
 
 fn of_user(user: Option<&str>) -> String {

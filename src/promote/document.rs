@@ -7,6 +7,8 @@
 mod markdown;
 mod plain;
 
+pub use crate::release::finding::shortened;
+
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Span {
@@ -100,15 +102,6 @@ impl Document {
     #[must_use]
     pub fn to_markdown(&self, most: usize) -> String {
         markdown::write(self, most)
-    }
-}
-
-/// Shortens a text to at most `longest` characters, followed by `…` if it was cut.
-#[must_use]
-pub fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }
 

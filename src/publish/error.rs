@@ -8,6 +8,7 @@ use crate::error::{Class, Classify};
 use crate::git::{GitError, PushUpdateError};
 use crate::promote::holds::{self, Hold};
 use crate::release::Findings;
+use crate::release::finding::listed;
 use crate::source::SourceError;
 use crate::source::origin::OriginError;
 
@@ -49,7 +50,7 @@ pub enum PublishError {
         version: String,
     },
     /// The stack repository has a release of that name with other content.
-    #[error("{name} exists in {place} with other content: {}", shortened(.paths))]
+    #[error("{name} exists in {place} with other content: {}", listed(.paths, MAX_PATHS))]
     ReleaseExists {
         /// Name of the release.
         name: String,
@@ -64,7 +65,7 @@ pub enum PublishError {
     /// The stack repository would exclude files of the release from Flux's artifact.
     #[error(
         "{name}: a .sourceignore of {place} leaves out files that its charts need: {}",
-        shortened(.paths)
+        listed(.paths, MAX_PATHS)
     )]
     LeftOut {
         /// Name of the release.
@@ -166,13 +167,5 @@ impl Classify for PublishError {
             Self::Place { .. } => "InvalidStackRepository",
             Self::Io { .. } => "WriteFailed",
         }
-    }
-}
-
-fn shortened(paths: &[String]) -> String {
-    let named = paths.iter().take(MAX_PATHS).cloned().collect::<Vec<_>>().join(", ");
-    match paths.len().checked_sub(MAX_PATHS) {
-        None | Some(0) => named,
-        Some(more) => format!("{named} and {more} more"),
     }
 }

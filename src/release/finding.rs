@@ -128,10 +128,22 @@ const MAX_TEXT: usize = 200;
 const MAX_FILE: usize = 500;
 const MAX_MESSAGE: usize = 1000;
 
-fn shortened(text: &str, longest: usize) -> String {
+/// Shortens a text to at most `longest` characters, followed by `…` if it was cut.
+#[must_use]
+pub fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+/// Joins the first `most` names with commas, and adds the number of those left out.
+#[must_use]
+pub fn listed(names: &[String], most: usize) -> String {
+    let named = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::api::labels;
 use crate::foreign::capi::{field, text};
 use crate::names::words;
 use crate::plan;
+use crate::release::finding::listed;
 
 /// Maximum number of values that the reason of a change names.
 const MAX_VALUES: usize = 5;
@@ -120,14 +121,14 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
         values.push(labels::CONTENT_DIGEST.to_owned());
     }
     if !values.is_empty() {
-        why.push(format!("values {}", listed(&values)));
+        why.push(format!("values {}", listed(&values, MAX_VALUES)));
     }
     // The content digest changes with its chart, and the source of manifests with their release.
     let known = ["chartRef", "commonMetadata", "sourceRef", "ref", "path", "values"];
     let mut others = fields(old, new);
     others.retain(|name| !known.contains(&name.as_str()));
     if !others.is_empty() {
-        why.push(format!("settings {}", listed(&others)));
+        why.push(format!("settings {}", listed(&others, MAX_VALUES)));
     }
     if why.is_empty() {
         why.push("metadata".to_owned());
@@ -137,15 +138,6 @@ fn explained(old: &Value, new: &Value) -> Vec<String> {
 
 fn shown(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
-}
-
-/// Joins the first names, and adds the number of those left out.
-fn listed(names: &[String]) -> String {
-    let first = names.iter().take(MAX_VALUES).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MAX_VALUES) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
 }
 
 /// Returns the fields directly below `spec` that differ.

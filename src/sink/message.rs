@@ -7,6 +7,7 @@ use super::changes::{ChangeKind, Changes, ObjectChange};
 use super::layout::Part;
 use crate::git::Message;
 use crate::release::Digest;
+use crate::release::finding::shortened;
 
 /// Maximum number of clusters listed, separately for those that are added, removed and changed.
 const MAX_CLUSTERS: usize = 40;
@@ -120,13 +121,7 @@ fn part_lines(text: &mut String, part: &Part, objects: &[&ObjectChange]) {
 /// Writes a line, shortened, without control characters: charts and templates choose the keys of values.
 fn line(text: &mut String, line: &str) {
     let plain = |character: char| if character.is_control() { ' ' } else { character };
-    match line.char_indices().nth(MAX_LINE_CHARACTERS) {
-        Some((end, _)) => {
-            text.extend(line.get(..end).unwrap_or_default().chars().map(plain));
-            text.push('…');
-        }
-        None => text.extend(line.chars().map(plain)),
-    }
+    text.extend(shortened(line, MAX_LINE_CHARACTERS).chars().map(plain));
     text.push('\n');
 }
 

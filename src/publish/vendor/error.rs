@@ -1,6 +1,7 @@
 //! Errors of fetching charts.
 
 use crate::error::{Class, Classify};
+use crate::release::finding::listed;
 use crate::release::range::RangeError;
 use crate::source::origin::OriginError;
 
@@ -35,7 +36,7 @@ pub enum VendorError {
         error: RangeError,
     },
     /// The repository does not have the chart in a matching version.
-    #[error("{place} has no chart {chart} {version}; {}", listed(.versions))]
+    #[error("{place} has no chart {chart} {version}; it has {}", existing(.versions))]
     NoVersion {
         /// The repository.
         place: String,
@@ -87,11 +88,6 @@ impl Classify for VendorError {
     }
 }
 
-fn listed(versions: &[String]) -> String {
-    let named = versions.iter().take(MAX_VERSIONS).cloned().collect::<Vec<_>>().join(", ");
-    match versions.len().checked_sub(MAX_VERSIONS) {
-        _ if versions.is_empty() => "it has none of that name".to_owned(),
-        None | Some(0) => format!("it has {named}"),
-        Some(more) => format!("it has {named} and {more} more"),
-    }
+fn existing(versions: &[String]) -> String {
+    if versions.is_empty() { "none of that name".to_owned() } else { listed(versions, MAX_VERSIONS) }
 }

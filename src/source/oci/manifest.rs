@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de};
 
+use crate::release::finding::shortened;
 use crate::release::{Digest, File, Files, Limits};
 
 /// Annotation with the file name of a layer.
@@ -135,11 +136,7 @@ impl Manifest {
 
 /// Shortens and escapes a title for messages.
 fn shown(title: &str) -> String {
-    let mut start: String = title.chars().take(100).collect();
-    if start.len() < title.len() {
-        start.push('…');
-    }
-    format!("{start:?}")
+    format!("{:?}", shortened(title, 100))
 }
 
 fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
