@@ -26,7 +26,6 @@ mod clusters;
 mod deleted;
 mod followed;
 mod helm_release;
-mod judge;
 mod kustomization;
 mod missing;
 mod provider;
@@ -47,12 +46,23 @@ pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
 pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::{Retries, due_retries, retry_at};
-pub use self::judge::judge;
 pub use self::missing::missing_release;
 pub use self::provider::provider_ready;
 pub use self::pulse::{Applier, LEASE_TIMEOUT, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};
 pub use self::verdict::{DEADLINE, Expected, Moment, RESPONSE_TIMEOUT, Silence, Verdict};
+use crate::foreign::flux::observed::{FluxObject, KindStatus};
+
+/// Reads the status of a Flux object by the table of its kind.
+#[must_use]
+pub fn judge(object: &FluxObject, expected: &Expected, moment: &Moment) -> Verdict {
+    match &object.status {
+        KindStatus::HelmRelease(status) => helm_release::helm_release(object, status, expected, moment),
+        KindStatus::Kustomization(status) => kustomization::kustomization(object, status, expected, moment),
+        KindStatus::GitRepository(status) => source::git_repository(object, status, expected, moment),
+        KindStatus::HelmChart(status) => source::helm_chart(object, status, expected, moment),
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use crate::api::conditions::Reason;
 use crate::error::Class;
+use crate::gate::Hold;
 
 use super::cause;
 use super::report::{ConditionStatus, Report, summary};
@@ -152,8 +153,13 @@ pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Re
 }
 
 impl Report {
+    /// Returns the report of a hold.
+    pub(super) fn held(hold: &Hold) -> Self {
+        Self::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
+    }
+
     /// The same report for a condition that exists only while it is true.
-    fn become_true(self) -> Self {
+    pub(super) fn become_true(self) -> Self {
         Self { status: ConditionStatus::True, ..self }
     }
 }

@@ -3,10 +3,10 @@
 mod deleted;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::report::{ConditionStatus, Report, summary};
-use super::{Verdict, addons_ready, reconciling, stalled, status_of};
+use super::report::{ConditionStatus, Report, conditions, summary};
+use super::{Verdict, addons_ready, reconciling, stalled};
 use crate::api::cluster_addon::{
     AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
 };
@@ -91,21 +91,8 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         (ConditionType::Stalled, stalled(present.iter().copied())),
     ];
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
-    let gate = Report::new(
-        ConditionStatus::Unknown,
-        Reason::NotImplemented.as_str(),
-        Reason::NotImplemented.meaning(),
-    );
-    let condition = |(kind, report): (ConditionType, Report)| {
-        report.condition(kind, facts.generation, &old.conditions, now)
-    };
-    let conditions: Vec<Condition> = [(ConditionType::Ready, sum)]
-        .into_iter()
-        .chain(temporary)
-        .chain(reports)
-        .chain([(ConditionType::UpgradeGate, gate)])
-        .map(condition)
-        .collect();
+    let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports);
+    let all = all.chain([(ConditionType::UpgradeGate, gate())]);
     let release = progress(facts.desired, facts.namespace, old, (facts.delivered, is_ready));
     ClusterAddonStatus {
         release: Some(release),
@@ -120,7 +107,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         ready: is_ready,
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
-        conditions,
+        conditions: conditions(all, facts.generation, &old.conditions, now),
     }
 }
 
@@ -136,6 +123,12 @@ pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timesta
         digest == Some(spec_digest) && !old.phase.as_deref().is_some_and(settled)
     });
     same.and_then(|old| old.since.as_ref()).map_or(now, |since| since.0)
+}
+
+/// Returns the report of `UpgradeGate`.
+fn gate() -> Report {
+    let reason = Reason::NotImplemented;
+    Report::new(ConditionStatus::Unknown, reason.as_str(), reason.meaning())
 }
 
 /// The release that the numbers of `AddonsReady` are about.
@@ -217,16 +210,9 @@ fn progress(
 }
 
 fn available(hold: Option<&Hold>) -> Report {
-    match hold {
-        None => {
-            Report::new(ConditionStatus::True, Reason::Available.as_str(), "the control plane is initialized")
-        }
-        Some(hold) => held(hold),
-    }
-}
-
-fn held(hold: &Hold) -> Report {
-    Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
+    let initialized = "the control plane is initialized";
+    let available = || Report::new(ConditionStatus::True, Reason::Available.as_str(), initialized);
+    hold.map_or_else(available, Report::held)
 }
 
 fn rendered(facts: &ClusterFacts) -> Report {
@@ -241,7 +227,7 @@ fn rendered(facts: &ClusterFacts) -> Report {
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
     let held_addons = facts.addons.iter().filter_map(|addon| Some((&addon.name, addon.hold.as_ref()?)));
     let held_addons = held_addons.filter(|(_, hold)| condition_of(hold.reason) == kind);
-    held_addons.map(|(name, hold)| (name, Some(held(hold)))).collect()
+    held_addons.map(|(name, hold)| (name, Some(Report::held(hold)))).collect()
 }
 
 /// The condition that reports a hold of an addon.
@@ -269,7 +255,7 @@ fn condition_of(reason: Reason) -> ConditionType {
 fn waits(facts: &ClusterFacts) -> Option<Report> {
     let mut holds = facts.addons.iter().filter_map(|addon| addon.hold.as_ref());
     let hold = holds.find(|hold| hold.reason == Reason::PruneBudgetExceeded)?;
-    Some(Report { status: ConditionStatus::True, ..held(hold) })
+    Some(Report::held(hold).become_true())
 }
 
 /// Whether an addon no longer belongs to the release: it does not block rendering or readiness.
@@ -291,11 +277,8 @@ fn delivered(facts: &ClusterFacts) -> Report {
         return summary(&parts, (Reason::Delivered, Reason::Delivered.meaning()));
     }
     if facts.delivered {
-        return Report::new(
-            ConditionStatus::True,
-            Reason::Delivered.as_str(),
-            "all objects are as they were planned",
-        );
+        let message = "all objects are as they were planned";
+        return Report::new(ConditionStatus::True, Reason::Delivered.as_str(), message);
     }
     not_looked_at(facts)
 }
@@ -340,9 +323,7 @@ fn not_looked_at(facts: &ClusterFacts) -> Report {
 /// `AddonsReady`: addons that were never delivered do not count as ready, nor do addons with a hold.
 fn ready(facts: &ClusterFacts, of: &Of) -> Report {
     let state = |addon: &AddonFacts| match (&addon.hold, &addon.verdict) {
-        (Some(hold), _) => {
-            Some(Report::new(held(hold).status, hold.reason.as_str(), &format!("held ({})", hold.reason)))
-        }
+        (Some(hold), _) => Some(Report { message: format!("held ({})", hold.reason), ..Report::held(hold) }),
         (None, verdict) => verdict.as_ref().map(Verdict::report),
     };
     let parts: Vec<_> = wanted(facts).map(|addon| (&addon.name, state(addon))).collect();
@@ -367,13 +348,13 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         (Some(hold), verdict) => {
             let is_going = is_removed(&addon) && *verdict == Some(Verdict::Terminating);
             let phase = if is_going { Reason::Terminating.as_str() } else { PHASE_HELD };
-            (Some(phase.to_owned()), Some(held(hold)))
+            (Some(phase.to_owned()), Some(Report::held(hold)))
         }
         (None, Some(verdict)) => (Some(verdict.phase().to_string()), Some(verdict.report())),
         // The condition has the message, which is the same for all addons.
         (None, None) => (
             all.map(|_| PHASE_HELD.to_owned()),
-            all.map(|hold| Report { message: String::new(), ..held(hold) }),
+            all.map(|hold| Report { message: String::new(), ..Report::held(hold) }),
         ),
     };
     let is_settled = addon.verdict.as_ref().is_some_and(Verdict::is_settled);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::clusters::{ClusterState, clusters_ready};
-use super::report::{ConditionStatus, Report, aggregate, mirror, summary};
+use super::report::{ConditionStatus, Report, aggregate, conditions, mirror, summary};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::api::{ClusterStackRelease, ClusterStackStatus};
@@ -87,11 +87,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     };
     let temporary = temporary.map(|kind| (kind, Report { status: ConditionStatus::True, ..sum.clone() }));
     let reports = reports.into_iter().chain([(ConditionType::ClustersReady, clusters)]);
-    let condition = |(kind, report): (ConditionType, Report)| {
-        report.condition(kind, facts.generation, &old.conditions, now)
-    };
     let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports);
-    let conditions: Vec<Condition> = all.map(condition).collect();
     let (latest, usable) = (latest(&facts, old), usable(&facts));
     ClusterStackStatus {
         latest_release: latest,
@@ -104,7 +100,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         pruned: facts.pruned,
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
-        conditions,
+        conditions: conditions(all, facts.generation, &old.conditions, now),
     }
 }
 

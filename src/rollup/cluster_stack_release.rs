@@ -3,10 +3,9 @@
 mod objects;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::report::{ConditionStatus, Report, mirror, summary};
-use super::{object_ready, reconciling, stalled, status_of};
+use super::report::{ConditionStatus, Report, conditions, mirror, summary};
+use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
 use crate::api::cluster_stack_release::ReleaseAddon;
 use crate::api::conditions::{ConditionType, Reason};
@@ -108,11 +107,7 @@ pub fn cluster_stack_release(
     ];
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
     let in_use = (ConditionType::InUse, in_use(&facts));
-    let condition = |(kind, report): (ConditionType, Report)| {
-        report.condition(kind, facts.generation, &old.conditions, now)
-    };
     let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports).chain([in_use]);
-    let conditions: Vec<Condition> = all.map(condition).collect();
     let release = match &facts.content {
         ContentFacts::Known { release, .. } => Some(*release),
         ContentFacts::Unusable(_) | ContentFacts::Unread(_) => None,
@@ -128,7 +123,7 @@ pub fn cluster_stack_release(
         last_users: users.into_iter().take(LAST_USERS).collect(),
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
-        conditions,
+        conditions: conditions(all, facts.generation, &old.conditions, now),
     }
 }
 
@@ -187,16 +182,12 @@ fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report 
 
 /// The report that an object of another client has the name of a planned one, which ended the delivery.
 fn existing(facts: &ReleaseFacts) -> Option<Report> {
-    facts.class_hold.as_ref().filter(|hold| hold.reason == Reason::AlreadyExists).map(held)
-}
-
-fn held(hold: &Hold) -> Report {
-    Report::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
+    facts.class_hold.as_ref().filter(|hold| hold.reason == Reason::AlreadyExists).map(Report::held)
 }
 
 fn cluster_class(facts: &ReleaseFacts) -> Report {
     if let Some(hold) = &facts.class_hold {
-        return held(hold);
+        return Report::held(hold);
     }
     let objects = of_step(facts, Step::ClusterClass);
     if objects.is_empty() {
@@ -232,9 +223,9 @@ fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
         ContentFacts::Unread(report) => Some(report.clone()),
         ContentFacts::Known { .. } | ContentFacts::Unusable(_) => None,
     };
-    let report =
-        waits.or_else(|| facts.class_hold.as_ref().filter(|_| existing(facts).is_none()).map(held))?;
-    Some(Report { status: ConditionStatus::True, ..report })
+    let report = waits
+        .or_else(|| facts.class_hold.as_ref().filter(|_| existing(facts).is_none()).map(Report::held))?;
+    Some(report.become_true())
 }
 
 /// The problems that only a person can fix.
@@ -243,7 +234,7 @@ fn given_up(facts: &ReleaseFacts) -> Option<Report> {
         ContentFacts::Unusable(report) if report.status == ConditionStatus::False => report.clone(),
         _ => existing(facts)?,
     };
-    Some(Report { status: ConditionStatus::True, ..report })
+    Some(report.become_true())
 }
 
 /// The addons in the release's order.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use jiff::Timestamp;
 
 use super::cluster_stack_release::{ObjectFacts, expected_since};
-use super::judge::judge;
+use super::judge;
 use super::report::{ConditionStatus, Report};
 use super::verdict::{Expected, Moment, Verdict};
 use crate::api::cluster_stack::FollowedSource;

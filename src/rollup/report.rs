@@ -69,6 +69,16 @@ impl Report {
     }
 }
 
+/// Returns the conditions with these reports, as [`Report::condition`] does for each.
+pub(super) fn conditions(
+    reports: impl IntoIterator<Item = (ConditionType, Report)>,
+    generation: i64,
+    old: &[Condition],
+    now: Timestamp,
+) -> Vec<Condition> {
+    reports.into_iter().map(|(kind, report)| report.condition(kind, generation, old, now)).collect()
+}
+
 /// The condition `kind` of another object, unchanged. `source` are the conditions of that object, and `generation` its
 /// generation: a condition about an older generation does not count.
 #[must_use]

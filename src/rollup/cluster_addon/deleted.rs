@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 
 use crate::api::cluster_addon::ClusterAddonStatus;
-use crate::api::conditions::{ConditionType, Reason};
+use crate::api::conditions::ConditionType;
 use crate::gate::Hold;
-use crate::rollup::report::{ConditionStatus, Report};
-use crate::rollup::status_of;
+use crate::rollup::report::{ConditionStatus, Report, conditions};
+
+use super::{PHASE_HELD, gate};
 
 /// The conditions without a report during the cleanup.
 const UNKNOWN: [ConditionType; 4] = [
@@ -26,22 +27,16 @@ pub fn deleted_cluster_addon(
     generation: i64,
     now: Timestamp,
 ) -> ClusterAddonStatus {
-    let report = |status, hold: &Hold| Report::new(status, hold.reason.as_str(), &hold.message);
-    let deleting = report(ConditionStatus::False, why);
+    let report = |status| Report::new(status, why.reason.as_str(), &why.message);
+    let deleting = report(ConditionStatus::False);
     let unknown = UNKNOWN.map(|kind| match waits_for.filter(|_| kind == ConditionType::Delivered) {
-        Some(hold) => (kind, report(status_of(hold.reason), hold)),
-        None => (kind, report(ConditionStatus::Unknown, why)),
+        Some(hold) => (kind, Report::held(hold)),
+        None => (kind, report(ConditionStatus::Unknown)),
     });
-    let gate = Report::new(
-        ConditionStatus::Unknown,
-        Reason::NotImplemented.as_str(),
-        Reason::NotImplemented.meaning(),
-    );
     let reports = [(ConditionType::Ready, deleting.clone()), (ConditionType::ClusterAvailable, deleting)];
-    let reports = reports.into_iter().chain(unknown).chain([(ConditionType::UpgradeGate, gate)]);
-    let conditions = reports.map(|(kind, report)| report.condition(kind, generation, &old.conditions, now));
+    let reports = reports.into_iter().chain(unknown).chain([(ConditionType::UpgradeGate, gate())]);
     let addons = old.addons.iter().cloned().map(|mut addon| {
-        addon.phase = Some("Held".to_owned());
+        addon.phase = Some(PHASE_HELD.to_owned());
         (addon.reason, addon.message) = (Some(why.reason.to_string()), Some(why.message.clone()));
         addon.observed = None;
         addon
@@ -50,7 +45,7 @@ pub fn deleted_cluster_addon(
         addons: addons.collect(),
         ready: false,
         observed_generation: Some(generation),
-        conditions: conditions.collect(),
+        conditions: conditions(reports, generation, &old.conditions, now),
         ..old.clone()
     }
 }

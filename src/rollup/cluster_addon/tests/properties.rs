@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rollup::status_of;
 
 fn any_hold() -> impl Strategy<Value = Option<Hold>> {
     let reasons = [
