@@ -282,11 +282,14 @@ impl Context {
     /// if it changed.
     pub fn set_resolution(&self, release: &Key, class: &str, found: Option<Resolution>) {
         if self.resolutions.set(release, found) {
-            let class = super::objects::index::class(&release.namespace, class);
-            for cluster in self.caches.clusters.by_index(&class) {
-                self.triggers.clusters.now(Key::of(&*cluster));
-            }
+            self.enqueue_clusters(&release.namespace, class);
         }
+    }
+
+    /// Enqueues the Clusters of a class.
+    pub fn enqueue_clusters(&self, namespace: &str, class: &str) {
+        let class = super::objects::index::class(namespace, class);
+        self.triggers.clusters.each(&self.caches.clusters.by_index(&class));
     }
 
     /// Returns the UID of the `ClusterStack` that owns the `ClusterStackRelease` of a release, if any.
@@ -339,10 +342,7 @@ impl Context {
         let now = found.unwrap_or_default();
         let changed = before.keys().chain(now.keys()).filter(|name| before.get(*name) != now.get(*name));
         for release in changed {
-            let class = super::objects::index::class(&stack.namespace, &release.class_name());
-            for cluster in self.caches.clusters.by_index(&class) {
-                self.triggers.clusters.now(Key::of(&*cluster));
-            }
+            self.enqueue_clusters(&stack.namespace, &release.class_name());
         }
     }
 

@@ -32,22 +32,12 @@ const FLUX_BATCH_DELAY: Duration = Duration::from_millis(100);
 
 /// Enqueues everything, because earlier results are unknown.
 pub fn enqueue_all(context: &Context) {
-    context.caches.stacks.all().iter().for_each(|stack| {
-        context.triggers.stacks.now(Key::of(&**stack));
-        enqueue_publish(context, stack);
-    });
-    context
-        .caches
-        .releases
-        .all()
-        .iter()
-        .for_each(|release| context.triggers.releases.now(Key::of(&**release)));
-    context
-        .caches
-        .clusters
-        .all()
-        .iter()
-        .for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
+    for stack in context.caches.stacks.all() {
+        context.triggers.stacks.now(Key::of(&*stack));
+        enqueue_publish(context, &stack);
+    }
+    context.triggers.releases.each(&context.caches.releases.all());
+    context.triggers.clusters.each(&context.caches.clusters.all());
     // The Cluster of a ClusterAddon may be deleted.
     context.caches.addons.all().iter().for_each(|addon| context.triggers.clusters.now(cluster_of(addon)));
     // The Cluster of objects that were handed over may be deleted, too.
@@ -61,10 +51,9 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
     context.triggers.stacks.now(stack.clone());
     for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
         let key = Key::of(&*release);
-        let class = key.name.parse::<ReleaseName>().map(|name| name.class_name());
-        let clusters =
-            class.map(|class| context.caches.clusters.by_index(&index::class(&key.namespace, &class)));
-        clusters.iter().flatten().for_each(|cluster| context.triggers.clusters.now(Key::of(&**cluster)));
+        if let Ok(name) = key.name.parse::<ReleaseName>() {
+            context.enqueue_clusters(&key.namespace, &name.class_name());
+        }
         context.triggers.releases.now(key);
     }
 }
@@ -73,9 +62,7 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
 pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = Key::of(&**stack);
-    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &key)) {
-        context.triggers.releases.now(Key::of(&*release));
-    }
+    enqueue_releases(context, &key);
     context.triggers.stacks.now(key);
     if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
         unwatch_kind(context, &provider_reference(template));
@@ -206,9 +193,8 @@ fn enqueue_stacks_of_class(context: &Context, cluster: &ClusterObject) {
 /// deleted, enqueues its Clusters, whose Flux objects are suspended before Kubernetes deletes them.
 pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
     if let Some(namespace) = change.now.as_ref().or(change.before.as_ref()) {
-        for release in context.caches.releases.by_index(&index::stores_in(&namespace.name_any())) {
-            context.triggers.releases.now(Key::of(&*release));
-        }
+        let releases = context.caches.releases.by_index(&index::stores_in(&namespace.name_any()));
+        context.triggers.releases.each(&releases);
     }
     let Some(namespace) = &change.now else { return };
     if namespace.metadata.deletion_timestamp.is_none() {
@@ -235,16 +221,10 @@ pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<N
 /// Handles a change of an object that Clusters of its namespace refer to, or of a release's provider object.
 pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectReference) {
     let index_key = index::refers_to(namespace, object);
-    for cluster in context.caches.clusters.by_index(&index_key) {
-        context.triggers.clusters.now(Key::of(&*cluster));
-    }
-    for release in context.caches.releases.by_index(&index_key) {
-        context.triggers.releases.now(Key::of(&*release));
-    }
+    context.triggers.clusters.each(&context.caches.clusters.by_index(&index_key));
+    context.triggers.releases.each(&context.caches.releases.by_index(&index_key));
     for stack in context.caches.stacks.by_index(&index_key) {
-        for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack))) {
-            context.triggers.releases.now(Key::of(&*release));
-        }
+        enqueue_releases(context, &Key::of(&*stack));
     }
 }
 
@@ -291,16 +271,18 @@ fn on_flux_event_of(context: &Context, kind: &str, owner: Key) {
     }
 }
 
+/// Enqueues the releases of a `ClusterStack`.
+fn enqueue_releases(context: &Context, stack: &Key) {
+    let releases = context.caches.releases.by_index(&index::owned_by("ClusterStack", stack));
+    context.triggers.releases.each(&releases);
+}
+
 /// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace.
 fn enqueue_users(context: &Context, namespace: &str) {
     for stack in context.caches.stacks.all() {
         let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
         if follows.is_some_and(|(of, _)| of == namespace) {
-            for release in
-                context.caches.releases.by_index(&index::owned_by("ClusterStack", &Key::of(&*stack)))
-            {
-                context.triggers.releases.now(Key::of(&*release));
-            }
+            enqueue_releases(context, &Key::of(&*stack));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::hash::Hash;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
@@ -11,8 +12,11 @@ use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::stream::FuturesUnordered;
 use jiff::{SignedDuration, Timestamp};
+use kube::Resource;
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use tokio::time::Instant;
+
+use crate::names::Key;
 
 /// The shortest and the longest pause after a failure. Each further failure doubles the pause, with jitter.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_mins(1));
@@ -67,6 +71,13 @@ impl<K> Trigger<K> {
     pub fn after(&self, key: K, delay: Duration) {
         // If there is no receiver, the process is ending.
         _ = self.0.unbounded_send(ScheduleRequest { message: key, run_at: Instant::now() + delay });
+    }
+}
+
+impl Trigger<Key> {
+    /// Reconciles objects as soon as there is capacity.
+    pub fn each<K: Resource>(&self, objects: &[Arc<K>]) {
+        objects.iter().for_each(|object| self.now(Key::of(&**object)));
     }
 }
 
