@@ -1,6 +1,5 @@
 //! Events about objects (`events.k8s.io/v1`).
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,12 +91,6 @@ impl Events {
             reporting_instance: Some(self.controller.clone()),
             ..Event::default()
         }
-    }
-}
-
-impl fmt::Debug for Events {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Events")
     }
 }
 

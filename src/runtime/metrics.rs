@@ -117,12 +117,6 @@ pub fn text(registry: &Registry) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Metrics")
-    }
-}
-
 /// Registers a metric and returns it.
 pub struct Register<'a>(pub &'a mut Registry);
 
