@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
-use super::unified;
 use crate::release::{File, Files, Limits, archive};
 
 /// Files by their path in the release.
@@ -164,9 +163,9 @@ fn file_change(path: &str, from: Option<&File>, to: Option<&File>, detail: Detai
         return None;
     }
     let [old, new] = [from, to].map(|file| file.map(|file| file.content.as_slice()).unwrap_or_default());
-    let lines = match (unified::as_text(old), unified::as_text(new)) {
+    let lines = match (super::as_text(old), super::as_text(new)) {
         (Some(_), Some(_)) if detail == Detail::Names => Lines::Text(String::new()),
-        (Some(old), Some(new)) => Lines::Text(unified::hunks(old, new)),
+        (Some(old), Some(new)) => Lines::Text(super::hunks(old, new)),
         _ => Lines::Bytes { from: old.len(), to: new.len() },
     };
     let executable = |file: Option<&File>| file.is_some_and(|file| file.executable);

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::unified;
 use super::values::{self, ValueChange};
 use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
@@ -336,5 +335,5 @@ fn lines(old: &Value, new: &Value) -> String {
         annotations.map(|annotations| annotations.shift_remove(labels::PLAN_DIGEST));
         canonical::to_yaml(&object)
     };
-    unified::hunks(&yaml(old), &yaml(new))
+    super::hunks(&yaml(old), &yaml(new))
 }

@@ -5,7 +5,6 @@
 
 mod draft;
 mod finish;
-mod kept;
 mod prune;
 mod recover;
 #[cfg(test)]

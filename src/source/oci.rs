@@ -11,7 +11,6 @@ mod endpoint;
 mod login;
 pub mod manifest;
 mod realm;
-mod reference;
 mod registry;
 pub mod signatures;
 
@@ -19,7 +18,7 @@ use futures::future::BoxFuture;
 use futures::{StreamExt as _, TryStreamExt as _};
 
 pub use access::{Access, Mirror, MirrorError};
-pub use reference::Reference;
+pub use endpoint::Reference;
 pub use registry::{Pulled, Registry};
 
 use super::address::OciAddress;

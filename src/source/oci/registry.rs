@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
 use super::access::{Access, Mirror};
-use super::endpoint::{Endpoint, Received};
+use super::endpoint::{Endpoint, Received, Reference};
 use super::login::Login;
 use super::manifest::{Descriptor, Document, Manifest};
-use super::reference::Reference;
+use super::signatures::Repository;
 use crate::http::{TransportError, Url};
 use crate::release::Digest;
 use crate::source::address::OciAddress;
 use crate::source::origin::OriginError;
+use crate::verify::stored::Blob;
 
 /// Host of Docker Hub's API, which differs from the name in addresses.
 const DOCKER_HUB: &str = "registry-1.docker.io";
@@ -146,6 +148,38 @@ impl Registry {
     /// Returns the mirrors that are not known to be down.
     fn mirrors(&self) -> impl Iterator<Item = &Endpoint> {
         self.mirrors.iter().filter(|mirror| !mirror.is_down.load(Ordering::Relaxed))
+    }
+}
+
+impl Repository for Registry {
+    fn manifest<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, OriginError>> {
+        let reference =
+            reference.parse().map_or_else(|_| Reference::Tag(reference.to_owned()), Reference::Digest);
+        Box::pin(async move {
+            match self.document(&reference).await {
+                Ok(received) => Ok(Some(received.bytes)),
+                Err(OriginError::NotFound { .. }) => Ok(None),
+                Err(error) if error.status() == Some(404) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn referrers<'a>(
+        &'a self,
+        manifest: &'a Digest,
+        artifact_type: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Vec<Vec<u8>>>, OriginError>> {
+        Box::pin(self.referrers(manifest, artifact_type))
+    }
+
+    fn blob<'a>(&'a self, blob: &'a Blob) -> BoxFuture<'a, Result<Vec<u8>, OriginError>> {
+        Box::pin(async {
+            let Blob { digest, size } = *blob;
+            let (media_type, annotations) = Default::default();
+            let descriptor = Descriptor { media_type, digest, size, annotations };
+            self.blob(&descriptor, size).await
+        })
     }
 }
 

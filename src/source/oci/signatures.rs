@@ -1,8 +1,6 @@
 //! The signature that a release in a registry must have: where to find it, and the errors if it is missing. It is verified
 //! before a layer of the release is fetched.
 
-mod registry;
-
 use futures::future::BoxFuture;
 
 use crate::error::{Class, Classify as _};
