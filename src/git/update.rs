@@ -125,17 +125,17 @@ pub fn update<E>(
     let (mut attempts, mut breaks) = (0, 0);
     let mut uncertain = None;
     loop {
-        let prepared = match prepare(clone, target, signer, uncertain, &mut change)? {
+        let (commit, expected) = match prepare(clone, target, signer, uncertain, &mut change)? {
             Step::Over(Updated::Pushed { commit, .. }) => return Ok(Updated::Pushed { commit, attempts }),
             Step::Over(updated) => return Ok(updated),
-            Step::Push(prepared) => prepared,
+            Step::Push { commit, expected } => (commit, expected),
         };
         attempts += 1;
-        let server_message = match clone.push(prepared.commit, target.pushed(), prepared.expected) {
-            Ok(Pushed::Done) => return Ok(Updated::Pushed { commit: prepared.commit, attempts }),
+        let server_message = match clone.push(commit, target.pushed(), expected) {
+            Ok(Pushed::Done) => return Ok(Updated::Pushed { commit, attempts }),
             Ok(Pushed::Rejected(server_message)) => server_message,
             Err(GitError::Transport(error)) if error.is_connection_error() => {
-                uncertain = Some(prepared.commit);
+                uncertain = Some(commit);
                 breaks += 1;
                 if breaks > MAX_BREAKS {
                     return Err(GitError::from(error).into());
@@ -160,13 +160,11 @@ impl Target {
 
 enum Step {
     Over(Updated),
-    Push(Prepared),
-}
-
-/// A commit to push, if the branch is still at `expected`.
-struct Prepared {
-    commit: CommitId,
-    expected: Option<CommitId>,
+    /// Push this commit, if the branch is still at `expected`.
+    Push {
+        commit: CommitId,
+        expected: Option<CommitId>,
+    },
 }
 
 fn prepare<E>(
@@ -202,7 +200,7 @@ fn prepare<E>(
         (Some(branch), Some(base), Some(there)) if !clone.is_ancestor(there, base)? => {
             Ok(onto_pull_request(clone, branch, &proposal, signer, (base, there, commit))?)
         }
-        _ => Ok(Step::Push(Prepared { commit, expected: there })),
+        _ => Ok(Step::Push { commit, expected: there }),
     }
 }
 
@@ -225,7 +223,7 @@ fn onto_pull_request<E>(
     }
     let Proposal { message, identity, .. } = proposal;
     let commit = clone.commit_tree(&[there, base], wanted, message, identity, signer)?;
-    Ok(Step::Push(Prepared { commit, expected: Some(there) }))
+    Ok(Step::Push { commit, expected: Some(there) })
 }
 
 /// Returns the tree of the same change on the merge base of both branches; `None` if the change does not apply there.
