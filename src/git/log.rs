@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::error::found;
 use super::{BareRepository, CommitId, GitError, Message};
+use crate::release::files::check_path;
 
 /// A commit that changed a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl BareRepository {
     /// most `most`.
     pub fn log(&self, from: CommitId, path: &str, most: usize) -> Result<Vec<LogEntry>, GitError> {
         if !path.is_empty() {
-            crate::release::files::check_path(path).map_err(GitError::path(path))?;
+            check_path(path).map_err(GitError::path(path))?;
         }
         let mut entries = Vec::new();
         let mut next = Some(self.repository.find_commit(from.0)?);

@@ -6,6 +6,7 @@ use git2::{ObjectType, Oid, Repository, Tree};
 
 use super::error::found;
 use super::{CommitId, GitError, TreeId};
+use crate::release::files::{check_path, join};
 use crate::release::{File, Files, Limits, PathError};
 
 /// Maximum size of a file that is read on its own, in bytes.
@@ -113,7 +114,7 @@ impl<'a> Snapshot<'a> {
     }
 
     fn find(&self, path: &str) -> Result<Option<(Oid, i32)>, GitError> {
-        crate::release::files::check_path(path).map_err(GitError::path(path))?;
+        check_path(path).map_err(GitError::path(path))?;
         let Some(tree) = &self.tree else { return Ok(None) };
         Ok(found(tree.get_path(Path::new(path)))?.map(|entry| (entry.id(), entry.filemode())))
     }
@@ -126,15 +127,14 @@ fn read_tree(repository: &Repository, tree: &Tree<'_>, limits: &Limits) -> Resul
     let mut directories = vec![(String::new(), tree.id())];
     while let Some((directory, id)) = directories.pop() {
         for entry in &repository.find_tree(id)? {
-            let name = String::from_utf8_lossy(entry.name_bytes());
-            let path = if directory.is_empty() { name.into_owned() } else { format!("{directory}/{name}") };
+            let path = join(&directory, &String::from_utf8_lossy(entry.name_bytes()));
             left.1 = left
                 .1
                 .checked_sub(1)
                 .ok_or_else(|| GitError::TooManyFiles { path: directory.clone(), most: limits.entries })?;
             match entry.kind() {
                 Some(ObjectType::Tree) => {
-                    crate::release::files::check_path(&path).map_err(GitError::path(&path))?;
+                    check_path(&path).map_err(GitError::path(&path))?;
                     directories.push((path, entry.id()));
                 }
                 Some(ObjectType::Blob) => {

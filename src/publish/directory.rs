@@ -9,11 +9,11 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::existing::ignore_files;
 use super::held::{self, held};
-use super::{Existing, IgnoreFiles, Prepared, PublishError, Published};
+use super::{Existing, Prepared, PublishError, Published};
 use crate::names::ReleaseName;
 use crate::promote::holds::Hold;
-use crate::release::ignore::IGNORE_FILE;
 use crate::release::{Files, Limits};
 use crate::source;
 use crate::source::origin::Listing;
@@ -82,7 +82,8 @@ impl DirectoryTarget {
             Err(error) => return Err(PublishError::Io { path, error }),
         };
         let (place, directory) = (self.top.display().to_string(), self.directory.clone());
-        let (held, ignore_files) = (self.held(name)?, self.ignore_files()?);
+        let held = self.held(name)?;
+        let ignore_files = ignore_files(&directory, |file| read_text(&self.top.join(file)))?;
         Ok(Existing { place, directory, release, ignore_files, held })
     }
 
@@ -123,24 +124,6 @@ impl DirectoryTarget {
 
     fn path_of(&self, name: &ReleaseName) -> PathBuf {
         self.releases().join(name.to_string())
-    }
-
-    /// Reads the `.sourceignore` files from the root down to the directory of the releases.
-    fn ignore_files(&self) -> Result<IgnoreFiles, PublishError> {
-        let mut found = Vec::new();
-        let mut directory = String::new();
-        let below = self.directory.split('/').filter(|part| !part.is_empty()).map(Some);
-        for part in std::iter::once(None).chain(below) {
-            if let Some(part) = part {
-                directory =
-                    if directory.is_empty() { part.to_owned() } else { format!("{directory}/{part}") };
-            }
-            let path = self.top.join(&directory).join(IGNORE_FILE);
-            if let Some(text) = read_text(&path)? {
-                found.push((directory.clone(), String::from_utf8_lossy(&text).into_owned()));
-            }
-        }
-        Ok(found)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::dependencies::Missing;
 use super::{Prepared, PublishError};
 use crate::promote::holds::Hold;
+use crate::release::files::join;
 use crate::release::ignore::{IGNORE_FILE, Rules};
 use crate::release::{File, Files, is_needed_by_a_chart};
 
@@ -63,19 +64,12 @@ impl Existing {
         if self.ignore_files.is_empty() {
             return Ok(());
         }
-        let above = match self.directory.as_str() {
-            "" => prepared.name().to_string(),
-            directory => format!("{directory}/{}", prepared.name()),
-        };
-        let own = prepared.files.iter().filter_map(|(path, file)| {
-            let directory = path.strip_suffix(IGNORE_FILE)?;
-            let directory = if directory.is_empty() { "" } else { directory.strip_suffix('/')? };
-            let directory = format!("{above}/{directory}").trim_end_matches('/').to_owned();
-            Some((directory, String::from_utf8_lossy(&file.content).into_owned()))
-        });
-        let texts: IgnoreFiles = self.ignore_files.iter().cloned().chain(own).collect();
+        let above = join(&self.directory, &prepared.name().to_string());
+        let own = prepared.files.ignore_files();
+        let own =
+            own.map(|(directory, text)| (join(&above, &directory).trim_end_matches('/').to_owned(), text));
         let place = || self.place.clone();
-        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())));
+        let rules = Rules::new(self.ignore_files.iter().cloned().chain(own));
         let rules =
             rules.map_err(|finding| PublishError::Place { place: place(), why: finding.to_string() })?;
         let paths = prepared.files.iter().map(|(path, _)| path).filter(|path| is_needed_by_a_chart(path));
@@ -86,6 +80,22 @@ impl Existing {
         }
         Err(PublishError::LeftOut { name: prepared.name().to_string(), place: place(), paths })
     }
+}
+
+/// Reads the `.sourceignore` files from the root down to a directory. `read` reads a file below the root.
+pub(super) fn ignore_files(
+    directory: &str,
+    read: impl Fn(&str) -> Result<Option<Vec<u8>>, PublishError>,
+) -> Result<IgnoreFiles, PublishError> {
+    let below = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
+    let all = std::iter::once("").chain(below).chain((!directory.is_empty()).then_some(directory));
+    let mut found = Vec::new();
+    for directory in all {
+        if let Some(text) = read(&join(directory, IGNORE_FILE))? {
+            found.push((directory.to_owned(), String::from_utf8_lossy(&text).into_owned()));
+        }
+    }
+    Ok(found)
 }
 
 /// Whether both have the same files except for the archives of fetched charts, and `existing` has exactly one archive for

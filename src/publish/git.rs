@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::existing::ignore_files;
 use super::held::{self, held};
 use super::{Existing, Prepared, PublishError, Published, message};
 use crate::git::{
@@ -10,7 +11,7 @@ use crate::git::{
 };
 use crate::names::ReleaseName;
 use crate::release::Limits;
-use crate::release::ignore::IGNORE_FILE;
+use crate::release::files::join;
 use crate::source::origin::Listing;
 
 /// A branch that has, or will have, the directory of the releases.
@@ -91,7 +92,7 @@ impl GitTarget {
         if !existing.has(prepared, vendoring) {
             return Ok(None);
         }
-        let log = self.clone.log(tip, &self.below(&prepared.name().to_string()), 1)?;
+        let log = self.clone.log(tip, &join(&self.directory, &prepared.name().to_string()), 1)?;
         let committed = log.into_iter().next();
         Ok(committed.map(|entry| Committed {
             commit: tip,
@@ -129,13 +130,15 @@ impl GitTarget {
         let place = format!("{} (branch {})", self.clone.access().url, self.branch);
         let here =
             held::HoldScope { repository: &place, branch: Some(&self.branch), directory: &self.directory };
-        let held = held(name, &here, |path| Ok(snapshot.file(path)?.map(|file| file.content)))?;
+        let read =
+            |path: &str| -> Result<_, PublishError> { Ok(snapshot.file(path)?.map(|file| file.content)) };
+        let held = held(name, &here, read)?;
         let name = name.to_string();
         let there = snapshot.entries(&self.directory)?.into_iter().find(|entry| entry.name == name);
         let release = match there.map(|entry| entry.kind) {
             None => None,
             Some(EntryKind::Directory) => {
-                let files = snapshot.files(&self.below(&name), &Limits::default())?;
+                let files = snapshot.files(&join(&self.directory, &name), &Limits::default())?;
                 let files = files.without_ignored();
                 Some(files.map_err(|finding| PublishError::Place {
                     place: place.clone(),
@@ -143,41 +146,23 @@ impl GitTarget {
                 })?)
             }
             Some(_) => {
-                let why = format!("{} exists and is not a directory", self.below(&name));
+                let why = format!("{} exists and is not a directory", join(&self.directory, &name));
                 return Err(PublishError::Place { place, why });
             }
         };
-        let ignore_files = ignore_files(snapshot, &self.directory)?;
+        let ignore_files = ignore_files(&self.directory, read)?;
         Ok(Existing { place, directory: self.directory.clone(), release, ignore_files, held })
     }
 
     /// Returns the edit that writes the selected files of the release.
     fn edit(&self, prepared: &Prepared, is_written: impl Fn(&str) -> bool) -> Result<Edit, GitError> {
         let mut edit = Edit::default();
-        let directory = self.below(&prepared.name().to_string());
+        let directory = join(&self.directory, &prepared.name().to_string());
         for (path, file) in prepared.files.iter().filter(|(path, _)| is_written(path)) {
             edit.write(&format!("{directory}/{path}"), file.clone())?;
         }
         Ok(edit)
     }
-
-    fn below(&self, name: &str) -> String {
-        if self.directory.is_empty() { name.to_owned() } else { format!("{}/{name}", self.directory) }
-    }
-}
-
-/// Reads the `.sourceignore` files from the root down to a directory.
-fn ignore_files(snapshot: &Snapshot<'_>, directory: &str) -> Result<Vec<(String, String)>, GitError> {
-    let below = directory.match_indices('/').filter_map(|(at, _)| directory.get(..at));
-    let all = std::iter::once("").chain(below).chain((!directory.is_empty()).then_some(directory));
-    let mut found = Vec::new();
-    for directory in all {
-        let path = format!("{directory}/{IGNORE_FILE}");
-        if let Some(file) = snapshot.file(path.trim_start_matches('/'))? {
-            found.push((directory.to_owned(), String::from_utf8_lossy(&file.content).into_owned()));
-        }
-    }
-    Ok(found)
 }
 
 impl From<PushUpdateError<PublishError>> for PublishError {

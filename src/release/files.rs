@@ -226,6 +226,11 @@ impl Files {
     }
 }
 
+/// Returns a path below a directory, of which the empty string is the root.
+pub(crate) fn join(directory: &str, path: &str) -> String {
+    if directory.is_empty() { path.to_owned() } else { format!("{directory}/{path}") }
+}
+
 /// Checks that a path is relative and plain.
 pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
     if path.len() > 1024 || path.split('/').count() > 64 {

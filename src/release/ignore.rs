@@ -55,7 +55,7 @@ pub struct Rules(Vec<Pattern>);
 impl Rules {
     /// The rules of a directory with these `.sourceignore` files in any order, each with its directory, relative to the
     /// one that Flux archives (the empty string is that one itself). More than 1,000 patterns are an error.
-    pub fn new<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Box<Finding>> {
+    pub fn new(ignore_files: impl IntoIterator<Item = (String, String)>) -> Result<Self, Box<Finding>> {
         // Flux reads a directory before those below it, and the last pattern that matches decides. By name `.github/` comes
         // before `.sourceignore`.
         let mut ignore_files: Vec<_> = ignore_files.into_iter().collect();
@@ -67,7 +67,7 @@ impl Rules {
             let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
             let patterns = lines.filter(|line| !line.starts_with('#') && !line.trim().is_empty());
             let left = MAX_PATTERNS - own.len();
-            own.extend(patterns.take(left + 1).map(|line| Pattern::new(line, directory)));
+            own.extend(patterns.take(left + 1).map(|line| Pattern::new(line, &directory)));
             if own.len() > MAX_PATTERNS {
                 let file = format!("{directory}/{IGNORE_FILE}");
                 let message =
@@ -92,19 +92,23 @@ impl Rules {
 impl Files {
     /// The same files, with those that Flux leaves out of an artifact noted as ignored.
     pub fn without_ignored(self) -> Result<Self, Box<Finding>> {
-        let texts: Vec<(String, String)> = self
-            .iter()
-            .filter_map(|(path, file)| {
-                let directory = match path.strip_suffix(IGNORE_FILE)? {
-                    "" => "",
-                    directory => directory.strip_suffix('/')?,
-                };
-                Some((directory.to_owned(), String::from_utf8_lossy(&file.content).into_owned()))
-            })
-            .collect();
-        let rules = Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())))?;
+        let rules = Rules::new(self.ignore_files())?;
         Ok(self.ignoring(|path| rules.leave_out(path)))
     }
+
+    /// Returns the `.sourceignore` files, each with its directory.
+    pub fn ignore_files(&self) -> impl Iterator<Item = (String, String)> {
+        self.iter().filter_map(|(path, file)| {
+            Some((directory_of(path)?.to_owned(), String::from_utf8_lossy(&file.content).into_owned()))
+        })
+    }
+}
+
+/// Returns the directory of a `.sourceignore`, or `None` for another file.
+#[must_use]
+pub fn directory_of(path: &str) -> Option<&str> {
+    let directory = path.strip_suffix(IGNORE_FILE)?;
+    if directory.is_empty() { Some("") } else { directory.strip_suffix('/') }
 }
 
 /// One line of a `.sourceignore`.

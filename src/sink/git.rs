@@ -7,6 +7,7 @@ use super::changes::Changes;
 use super::tree::{Found, Tree};
 use crate::git::{Edit, EntryKind, GitError, Snapshot};
 use crate::release::File;
+use crate::release::files::join;
 
 /// The files below a path of a commit.
 pub struct Below<'a> {
@@ -86,10 +87,6 @@ pub fn plain(path: &str) -> &str {
         "." => "",
         path => path,
     }
-}
-
-fn join(root: &str, path: &str) -> String {
-    if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::SourceError;
-use crate::release::ignore::{IGNORE_FILE, Rules};
+use crate::release::files::join;
+use crate::release::ignore::{self, Rules};
 use crate::release::{File, Files, Finding, Findings, Limits, PathError, Reason};
 
 /// Reads a directory. Skips directories named `.git`, as Flux does.
@@ -79,9 +80,8 @@ impl Walk<'_> {
             let message = format!("the release exceeds the limit of {} files", self.limits.entries);
             return Err(self.limit("", message));
         }
-        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let name = entry.file_name();
-        let path = format!("{prefix}{}", name.to_string_lossy());
+        let path = join(directory, &name.to_string_lossy());
         if name.to_str().is_none() {
             self.refuse(&path, Reason::InvalidPath, "the file's name is not UTF-8");
             return Ok(None);
@@ -126,15 +126,10 @@ impl Walk<'_> {
 fn rules(walk: &Walk<'_>) -> Result<Rules, SourceError> {
     let mut texts = Vec::new();
     for (path, metadata) in &walk.found {
-        let Some(directory) = path.strip_suffix(IGNORE_FILE).filter(|_| metadata.is_file()) else { continue };
-        if directory.is_empty() || directory.ends_with('/') {
+        if let Some(directory) = ignore::directory_of(path).filter(|_| metadata.is_file()) {
             let content = walk.content(path, walk.limits.unpacked)?;
-            texts.push((
-                directory.trim_end_matches('/').to_owned(),
-                String::from_utf8_lossy(&content).into_owned(),
-            ));
+            texts.push((directory.to_owned(), String::from_utf8_lossy(&content).into_owned()));
         }
     }
-    Rules::new(texts.iter().map(|(directory, text)| (directory.as_str(), text.as_str())))
-        .map_err(|finding| SourceError::unusable(walk.root)((*finding).into()))
+    Rules::new(texts).map_err(|finding| SourceError::unusable(walk.root)((*finding).into()))
 }

@@ -84,7 +84,7 @@ fn obstacle_is_reported() {
     let error = target.publish(&prepared(NAME), false).unwrap_err();
     assert!(error.to_string().ends_with("it exists and is not a directory"), "{error}");
     fs::remove_file(&path).unwrap();
-    fs::write(target.top.join("a").join(IGNORE_FILE), "*.yaml\n").unwrap();
+    fs::write(target.top.join("a").join(".sourceignore"), "*.yaml\n").unwrap();
     assert_eq!(target.publish(&prepared(NAME), false).unwrap_err().reason(), "FileIgnored");
     assert_eq!(names(&target), Vec::<String>::new());
 }

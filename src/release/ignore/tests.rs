@@ -1,8 +1,14 @@
 use super::*;
 use crate::release::File;
 
+fn owned<'a>(
+    files: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> impl IntoIterator<Item = (String, String)> {
+    files.into_iter().map(|(directory, text)| (directory.to_owned(), text.to_owned()))
+}
+
 fn rules_of<'a>(ignore_files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Rules {
-    Rules::new(ignore_files).unwrap()
+    Rules::new(owned(ignore_files)).unwrap()
 }
 
 fn left_out(patterns: &str, path: &str) -> bool {
@@ -182,7 +188,7 @@ fn more_patterns_than_anybody_needs_are_refused() {
     let (most, more) = ("a\n".repeat(1_000), "a\n".repeat(1_001));
     assert!(rules_of([("", most.as_str())]).leave_out("a"));
     for files in [vec![("", more.as_str())], vec![("", most.as_str()), ("b", "c\n")]] {
-        let finding = Rules::new(files.iter().copied()).unwrap_err();
+        let finding = Rules::new(owned(files)).unwrap_err();
         assert_eq!(finding.reason, Reason::LimitExceeded);
         assert!(finding.message.contains("the limit of 1000 patterns"), "{}", finding.message);
     }

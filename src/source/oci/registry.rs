@@ -13,6 +13,7 @@ use super::manifest::{Descriptor, Document, Manifest};
 use super::signatures::Repository;
 use crate::http::{TransportError, Url};
 use crate::release::Digest;
+use crate::release::files::join;
 use crate::source::address::OciAddress;
 use crate::source::origin::OriginError;
 use crate::verify::stored::Blob;
@@ -191,8 +192,7 @@ async fn mirror_endpoint(
     let host = mirror.url.host_str().unwrap_or_default();
     let host = mirror.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     let prefix = mirror.url.path().trim_matches('/');
-    let repository = if prefix.is_empty() { repository.to_owned() } else { format!("{prefix}/{repository}") };
-    endpoint(&mirror.url, &host, &repository, false, access).await
+    endpoint(&mirror.url, &host, &join(prefix, repository), false, access).await
 }
 
 /// Creates the endpoint of a repository, with the credentials for its host.
