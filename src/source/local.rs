@@ -6,9 +6,8 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use super::origin::{self, Description, Fetched, Listing, Origin, OriginError, Provenance};
 use super::{Opened, ReleaseFiles, SourceError, open};
-use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::{Digest, Limits};
 
@@ -41,31 +40,24 @@ impl LocalOrigin {
         }
     }
 
-    /// Runs a closure that reads files on the blocking thread pool.
     fn blocking<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Local) -> Result<T, OriginError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, OriginError>> {
         let local = Arc::clone(&self.0);
-        let place = self.0.place.clone();
-        let failed =
-            |error: tokio::task::JoinError| TransportError::Interrupted { place, error: error.to_string() };
-        async move { tokio::task::spawn_blocking(move || read(&local)).await.map_err(failed)? }.boxed()
+        origin::blocking(local.place.clone(), move || read(&local))
     }
 }
 
 impl Local {
     fn read(&self, name: &ReleaseName) -> Result<ReleaseFiles, OriginError> {
+        let missing = || OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) };
         match &self.opened {
             Opened::Release(release) if release.name == *name => Ok(release.clone()),
-            Opened::Release(_) => {
-                Err(OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) })
-            }
+            Opened::Release(_) => Err(missing()),
             Opened::Repository(repository) => {
                 repository.read(name, &self.limits).map_err(|error| match error {
-                    SourceError::NoRelease { .. } => {
-                        OriginError::NoRelease { place: self.place.clone(), name: Box::new(name.clone()) }
-                    }
+                    SourceError::NoRelease { .. } => missing(),
                     error => error.into(),
                 })
             }

@@ -4,9 +4,11 @@ mod error;
 
 use std::collections::BTreeSet;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use crate::http::TransportError;
 use crate::names::{KubernetesVersion, ReleaseName};
 use crate::release::{Files, Findings, Limits, summary};
 
@@ -23,6 +25,16 @@ pub trait Origin: Send + Sync {
     /// Fetches all files of a release, and verifies every byte against the digests that the place gives. Packed archives
     /// stay packed.
     fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>>;
+}
+
+/// Runs a closure that reads `place` on the blocking thread pool.
+pub(super) fn blocking<T: Send + 'static>(
+    place: String,
+    read: impl FnOnce() -> Result<T, OriginError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, OriginError>> {
+    let failed =
+        |error: tokio::task::JoinError| TransportError::Interrupted { place, error: error.to_string() };
+    async move { tokio::task::spawn_blocking(read).await.map_err(failed)? }.boxed()
 }
 
 /// The releases in a place.

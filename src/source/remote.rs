@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::address::GitAddress;
-use super::origin::{Description, Fetched, Listing, Origin, OriginError, Provenance};
+use super::origin::{self, Description, Fetched, Listing, Origin, OriginError, Provenance};
 use crate::error::Classify as _;
 use crate::git::{Access, BareRepository, CommitId, EntryKind, GitError, LogEntry, Reference, Snapshot};
 use crate::http::TransportError;
 use crate::names::ReleaseName;
+use crate::release::files::join;
 use crate::release::{Files, Limits, summary};
 
 /// Directory of a stack repository that has the releases.
@@ -30,6 +30,7 @@ struct Remote {
 
 /// The resolved commit. The lock on the clone is held, so only one exists at a time.
 struct Opened<'a> {
+    remote: &'a Remote,
     clone: &'a BareRepository,
     snapshot: Snapshot<'a>,
     /// Directory of the releases.
@@ -43,17 +44,12 @@ impl RemoteOrigin {
         Ok(Self(Arc::new(Remote { address, clone, tip: OnceLock::new(), limits })))
     }
 
-    /// Runs a closure that reads the repository on the blocking thread pool.
     fn blocking<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Remote, &Opened<'_>) -> Result<T, OriginError> + Send + 'static,
+        read: impl FnOnce(&Opened<'_>) -> Result<T, OriginError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, OriginError>> {
         let remote = Arc::clone(&self.0);
-        let place = self.0.address.to_string();
-        let failed =
-            |error: tokio::task::JoinError| TransportError::Interrupted { place, error: error.to_string() };
-        let run = move || remote.with(|opened| read(&remote, opened));
-        async move { tokio::task::spawn_blocking(run).await.map_err(failed)? }.boxed()
+        origin::blocking(remote.address.to_string(), move || remote.with(read))
     }
 }
 
@@ -62,14 +58,14 @@ impl Remote {
         let clone = self.clone.lock().unwrap_or_else(PoisonError::into_inner);
         let tip = match self.tip.get() {
             Some(tip) => *tip,
-            None => *self.tip.get_or_init({
+            None => {
                 let tip = self.look_up(&clone)?;
-                move || tip
-            }),
+                *self.tip.get_or_init(|| tip)
+            }
         };
         let snapshot = clone.snapshot(Some(tip)).map_err(|error| self.failed(error))?;
         let directory = self.directory(&snapshot)?;
-        read(&Opened { clone: &clone, snapshot, directory })
+        read(&Opened { remote: self, clone: &clone, snapshot, directory })
     }
 
     /// Returns the commit of the address: its branch, tag or commit, or otherwise the repository's `HEAD`.
@@ -95,7 +91,7 @@ impl Remote {
             Err(error) => Err(self.failed(error)),
         };
         let named = &self.address.directory;
-        let below = if named.is_empty() { RELEASES.to_owned() } else { format!("{named}/{RELEASES}") };
+        let below = join(named, RELEASES);
         if is_there(&below)? {
             Ok(below)
         } else if is_there(named)? {
@@ -135,23 +131,26 @@ impl Remote {
 }
 
 impl Opened<'_> {
-    fn names(&self) -> Result<Vec<String>, GitError> {
-        let entries = self.snapshot.entries(&self.directory)?.into_iter();
-        let directories = entries.filter(|entry| entry.kind == EntryKind::Directory);
+    fn names(&self) -> Result<Vec<String>, OriginError> {
+        let entries = self.snapshot.entries(&self.directory).map_err(|error| self.remote.failed(error))?;
+        let directories = entries.into_iter().filter(|entry| entry.kind == EntryKind::Directory);
         Ok(directories.map(|entry| entry.name).filter(|name| !name.starts_with('.')).collect())
     }
 
     fn path(&self, name: &ReleaseName) -> String {
-        format!("{}/{name}", self.directory).trim_start_matches('/').to_owned()
+        join(&self.directory, &name.to_string())
     }
 
-    /// Returns the last commit that changed a release, which Flux fetches; `None` if the release does not exist.
-    fn changed(&self, name: &ReleaseName) -> Result<Option<LogEntry>, GitError> {
+    /// Returns the last commit that changed a release, which Flux fetches.
+    fn changed(&self, name: &ReleaseName) -> Result<LogEntry, OriginError> {
+        let failed = |error| self.remote.failed(error);
         let (path, tip) = (self.path(name), self.snapshot.commit());
-        match (self.snapshot.tree_id(&path)?, tip) {
-            (Some(_), Some(tip)) => Ok(self.clone.log(tip, &path, 1)?.pop()),
-            _ => Ok(None),
-        }
+        let changed = match (self.snapshot.tree_id(&path).map_err(failed)?, tip) {
+            (Some(_), Some(tip)) => self.clone.log(tip, &path, 1).map_err(failed)?.pop(),
+            _ => None,
+        };
+        let place = self.remote.address.to_string();
+        changed.ok_or_else(|| OriginError::NoRelease { place, name: Box::new(name.clone()) })
     }
 
     /// Returns the small files that the release has.
@@ -169,20 +168,17 @@ impl Opened<'_> {
 
 impl Origin for RemoteOrigin {
     fn list(&self) -> BoxFuture<'_, Result<Listing, OriginError>> {
-        self.blocking(|remote, opened| Ok(Listing::of(opened.names().map_err(|error| remote.failed(error))?)))
+        self.blocking(|opened| Ok(Listing::of(opened.names()?)))
     }
 
     fn describe<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Description, OriginError>> {
         let name = name.clone();
-        self.blocking(move |remote, opened| {
-            let failed = |error| remote.failed(error);
-            let changed = opened.changed(&name).map_err(failed)?;
-            let place = remote.address.to_string();
-            let Some(changed) = changed else {
-                return Err(OriginError::NoRelease { place, name: Box::new(name) });
-            };
-            let described = Description::of(&name, &opened.small(&name).map_err(failed)?);
-            let described = described.map_err(|findings| OriginError::Unusable { place, findings })?;
+        self.blocking(move |opened| {
+            let changed = opened.changed(&name)?;
+            let place = opened.remote.address.to_string();
+            let small = opened.small(&name).map_err(|error| opened.remote.failed(error))?;
+            let described = Description::of(&name, &small)
+                .map_err(|findings| OriginError::Unusable { place, findings })?;
             let (digest, date) = (Some(changed.commit.to_string()), Some(changed.time));
             Ok(Description { digest, date, ..described })
         })
@@ -190,14 +186,10 @@ impl Origin for RemoteOrigin {
 
     fn fetch<'a>(&'a self, name: &'a ReleaseName) -> BoxFuture<'a, Result<Fetched, OriginError>> {
         let name = name.clone();
-        self.blocking(move |remote, opened| {
-            let failed = |error| remote.failed(error);
-            let changed = opened.changed(&name).map_err(failed)?;
-            let Some(LogEntry { commit, .. }) = changed else {
-                let place = remote.address.to_string();
-                return Err(OriginError::NoRelease { place, name: Box::new(name) });
-            };
-            let files = opened.snapshot.files(&opened.path(&name), &remote.limits).map_err(failed)?;
+        self.blocking(move |opened| {
+            let (remote, LogEntry { commit, .. }) = (opened.remote, opened.changed(&name)?);
+            let files = opened.snapshot.files(&opened.path(&name), &remote.limits);
+            let files = files.map_err(|error| remote.failed(error))?;
             let (release, reference) = (Some(name.clone()), Some(commit.to_string()));
             let directory = opened.directory.clone();
             let source = GitAddress { directory, release, reference, ..remote.address.clone() }.to_string();
