@@ -29,6 +29,7 @@ use crate::runtime::api_server::{ApiServer, Transport};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
+use crate::runtime::health::Failure;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
 use crate::runtime::watches::{self, Feed};
@@ -204,7 +205,7 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
     let part = watches::part(&format!("Cluster ({})", capi::GROUP));
     readiness.waits_for(&part, "not listed yet");
     process.tasks.spawn("watch of Clusters", async move {
-        let failed = |failure: &watches::Failure| failure.report(&readiness, &part);
+        let failed = |failure: &Failure| readiness.failed(&part, failure);
         let kind = watches::served(&client, capi::GROUP, "Cluster", failed).await;
         context.set_cluster_resource(kind.clone());
         let api = watches::api_of(client, namespace.as_deref(), &kind);

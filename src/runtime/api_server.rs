@@ -6,7 +6,6 @@
 mod error;
 mod transport;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -228,11 +227,11 @@ impl ApiServer {
         // The semaphore is never closed.
         let _permit = self.in_flight.acquire().await;
         let begun = Instant::now();
-        let answer = within(TIMEOUT, transport::request(&*self.transport, request)).await;
+        let answer = tokio::time::timeout(TIMEOUT, transport::request(&*self.transport, request)).await;
         self.metrics.answered(about.verb, about.kind, begun.elapsed());
         match answer {
-            Some(answer) => answer.map_err(|error| about.failed(error)),
-            None => Err(about.failed(RequestFailure::Timeout(TIMEOUT))),
+            Ok(answer) => answer.map_err(|error| about.failed(error)),
+            Err(_) => Err(about.failed(RequestFailure::Timeout(TIMEOUT))),
         }
     }
 }
@@ -267,8 +266,4 @@ fn by(field_manager: &str) -> PatchParams {
 
 fn json_patch(operations: Value) -> Result<Patch<()>, kube::core::request::Error> {
     serde_json::from_value(operations).map(Patch::Json).map_err(kube::core::request::Error::SerializeBody)
-}
-
-async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(limit, answer).await.ok()
 }

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tracing::{error, info};
 
-pub use readiness::Readiness;
+pub use readiness::{Failure, Readiness};
 
 use super::metrics;
 use super::tasks::Tasks;

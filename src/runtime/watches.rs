@@ -1,6 +1,5 @@
 //! Watches feed the caches.
 
-use std::fmt;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
@@ -14,7 +13,7 @@ use tracing::warn;
 
 use super::cache::{Cache, Cached, Change};
 use super::client::{explain, is_unanswered};
-use super::health::Readiness;
+use super::health::{Failure, Readiness};
 
 /// Pause between two discoveries of the version in which a kind is served.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
@@ -64,7 +63,7 @@ impl<K: Cached> Feed<'_, K> {
     fn failed(&self, error: &watcher::Error) {
         let failure = Failure::of(error);
         if let Some(readiness) = self.waits.filter(|_| !self.cache.is_synced()) {
-            failure.report(readiness, &part(&self.name));
+            readiness.failed(&part(&self.name), &failure);
         } else {
             let why = failure.to_string();
             warn!(watch = self.name, why, "cannot watch the API server");
@@ -127,24 +126,6 @@ where
     }
 }
 
-/// A kind cannot be listed or watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The API server did not answer, for this reason. Says nothing about the kind.
-    NoAnswer(String),
-    /// The answer of the API server.
-    Answer(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoAnswer(cause) => write!(f, "the API server does not answer: {cause}"),
-            Self::Answer(why) => f.write_str(why),
-        }
-    }
-}
-
 impl Failure {
     fn of(error: &watcher::Error) -> Self {
         use watcher::Error as E;
@@ -164,14 +145,6 @@ impl Failure {
 
     fn of_request(error: &kube::Error) -> Self {
         if is_unanswered(error) { Self::NoAnswer(explain(error)) } else { Self::Answer(explain(error)) }
-    }
-
-    /// Reports the failure as the reason for which `part` is not ready.
-    pub fn report(&self, readiness: &Readiness, part: &str) {
-        match self {
-            Self::NoAnswer(cause) => readiness.waits_for_server(part, cause),
-            Self::Answer(why) => readiness.waits_for(part, why),
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The readiness of the operator.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::info;
@@ -17,15 +18,25 @@ struct Waits {
     /// The URL of the API server.
     server: String,
     /// The reason for each part that is not ready.
-    parts: BTreeMap<String, Why>,
+    parts: BTreeMap<String, Failure>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Why {
-    /// The API server does not answer, for this reason.
+/// A kind cannot be listed or watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The API server did not answer, for this reason. Says nothing about the kind.
     NoAnswer(String),
-    /// Any other reason.
-    Other(String),
+    /// The answer of the API server.
+    Answer(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAnswer(cause) => write!(f, "the API server does not answer: {cause}"),
+            Self::Answer(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Readiness {
@@ -44,24 +55,17 @@ impl Readiness {
     /// Marks `part` as not ready, which `/readyz` shows as `<part>: <why>`, such as
     /// `caches: HelmRelease (helm.toolkit.fluxcd.io/v2): not found: is Flux installed?`.
     pub fn waits_for(&self, part: &str, why: &str) {
-        if self.insert(part, Why::Other(why.to_owned())) {
-            info!(part, why, "waiting");
-        }
+        self.failed(part, &Failure::Answer(why.to_owned()));
     }
 
-    /// Marks `part` as not ready because the API server does not answer. `/readyz` has one line for all such parts.
-    pub fn waits_for_server(&self, part: &str, cause: &str) {
-        if self.insert(part, Why::NoAnswer(cause.to_owned())) {
-            info!(part, cause, "waiting: the API server does not answer");
+    /// Marks `part` as not ready because of a failure. `/readyz` has one line for all parts that wait for an answer.
+    pub fn failed(&self, part: &str, failure: &Failure) {
+        let before = self.lock().parts.insert(part.to_owned(), failure.clone());
+        match failure {
+            _ if before.as_ref() == Some(failure) => {}
+            Failure::NoAnswer(cause) => info!(part, cause, "waiting: the API server does not answer"),
+            Failure::Answer(why) => info!(part, why, "waiting"),
         }
-    }
-
-    /// Records the reason. Returns whether it changed.
-    fn insert(&self, part: &str, why: Why) -> bool {
-        let mut waits = self.lock();
-        let is_changed = waits.parts.get(part) != Some(&why);
-        waits.parts.insert(part.to_owned(), why);
-        is_changed
     }
 
     /// Marks `part` as ready.
@@ -78,10 +82,10 @@ impl Readiness {
         let waits = self.lock();
         let start = waits.starting.then(|| "operator: starting".to_owned());
         let causes = || {
-            waits
-                .parts
-                .values()
-                .filter_map(|why| if let Why::NoAnswer(cause) = why { Some(cause) } else { None })
+            waits.parts.values().filter_map(|why| match why {
+                Failure::NoAnswer(cause) => Some(cause),
+                Failure::Answer(_) => None,
+            })
         };
         let server = causes().next().map(|cause| {
             format!(
@@ -91,8 +95,8 @@ impl Readiness {
             )
         });
         let others = waits.parts.iter().filter_map(|(part, why)| match why {
-            Why::NoAnswer(_) => None,
-            Why::Other(why) => Some(format!("{part}: {why}")),
+            Failure::NoAnswer(_) => None,
+            Failure::Answer(why) => Some(format!("{part}: {why}")),
         });
         start.into_iter().chain(server).chain(others).collect()
     }

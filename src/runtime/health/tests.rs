@@ -93,7 +93,7 @@ fn unreachable_api_server_error_is_one_line() {
     readiness.started();
     let kinds = ["Cluster", "ClusterStack", "HelmRelease"];
     for kind in kinds {
-        readiness.waits_for_server(kind, "connection refused");
+        readiness.failed(kind, &Failure::NoAnswer("connection refused".to_owned()));
     }
     readiness.waits_for("Kustomization", "forbidden");
     let line = "the API server https://api.example.org:6443/ does not answer: connection refused (caches that wait: 3)";

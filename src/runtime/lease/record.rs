@@ -17,27 +17,12 @@ use crate::runtime::metrics::{Metrics, Verb};
 
 /// A request about a Lease failed.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// The API server refused or cannot be reached.
-    #[error("the Lease {lease} cannot be {verb}: {}", explain(error))]
-    Api {
-        /// Namespace and name.
-        lease: String,
-        /// The operation, as a past participle.
-        verb: &'static str,
-        /// The refusal.
-        error: kube::Error,
-    },
-    /// The API server did not answer in time.
-    #[error("the Lease {lease} cannot be {verb}: timed out after {} s", .timeout.as_secs_f64())]
-    Timeout {
-        /// Namespace and name.
-        lease: String,
-        /// The operation, as a past participle.
-        verb: &'static str,
-        /// The timeout.
-        timeout: Duration,
-    },
+#[error("the Lease {lease} cannot be {verb}: {why}")]
+pub struct RecordError {
+    lease: String,
+    /// The operation, as a past participle.
+    verb: &'static str,
+    why: String,
 }
 
 /// A Lease of the API server, and its state as this process last saw it.
@@ -163,12 +148,12 @@ impl Record {
         let (start, timeout) = (Instant::now(), settings.request_timeout());
         let answer = tokio::time::timeout(timeout, request).await;
         self.metrics.answered(method, "Lease", start.elapsed());
-        let lease = || self.lease.clone();
-        match answer {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(RecordError::Api { lease: lease(), verb, error }),
-            Err(_) => Err(RecordError::Timeout { lease: lease(), verb, timeout }),
-        }
+        let why = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => explain(&error),
+            Err(_) => format!("timed out after {} s", timeout.as_secs_f64()),
+        };
+        Err(RecordError { lease: self.lease.clone(), verb, why })
     }
 }
 
