@@ -332,10 +332,8 @@ fn removed_addon_is_not_counted_in_the_release() {
     let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
     assert_eq!(condition(&status, ConditionType::AddonsReady).2, "1 of 1 addons of openstack-scs-1-32-v2");
     let dropped = &status.addons[1];
-    assert_eq!(
-        (dropped.phase.as_deref(), dropped.reason.as_deref()),
-        (Some("Held"), Some("PruneBudgetExceeded"))
-    );
+    let seen = (dropped.phase.as_deref(), dropped.reason.as_deref());
+    assert_eq!(seen, (Some("Held"), Some("PruneBudgetExceeded")));
 }
 
 #[test]
@@ -354,11 +352,8 @@ fn paused_cluster_reports_only_paused() {
     };
     let status = cluster_addon(facts.clone(), &first, at(NOW));
     for reported in status.conditions.iter().filter(|reported| reported.type_ != "UpgradeGate") {
-        assert_eq!(
-            (reported.status.as_str(), reported.reason.as_str()),
-            ("Unknown", "Paused"),
-            "{reported:?}"
-        );
+        let seen = (reported.status.as_str(), reported.reason.as_str());
+        assert_eq!(seen, ("Unknown", "Paused"), "{reported:?}");
     }
     assert_eq!(condition(&status, ConditionType::Ready).2, "ClusterAvailable: the Cluster is paused");
     assert_eq!(status.addons[0].phase.as_deref(), Some("Held"));

@@ -419,20 +419,3 @@ fn permanent_cause_is_the_reason_at_once() {
     assert_eq!(reported("execution error at (a/templates/b.yaml:1:3): set it"), "RefusedByChart");
     assert_eq!(reported("context deadline exceeded"), "Retrying");
 }
-
-#[test]
-fn other_deployed_chart_names_the_expected_one() {
-    let done = |version: &str, observed: i64| {
-        let history = json!([{"status": "deployed", "chartVersion": version}]);
-        let status =
-            json!({"observedGeneration": observed, "lastAttemptedGeneration": 2, "history": history});
-        judge_helm_release(&object(status, &["Ready=True UpgradeSucceeded: Helm upgrade succeeded"]), &soon())
-    };
-    assert_eq!(
-        done("1.0.0+old", 2),
-        progressing("chart version 1.0.0+0123456789ab is expected, 1.0.0+old is deployed")
-    );
-    let before = "helm-controller has not finished generation 2; its status is of an earlier generation";
-    assert_eq!(done(CHART, 1), progressing(before));
-    assert_eq!(done(CHART, 2), Verdict::Applied);
-}

@@ -110,6 +110,23 @@ fn live_spec_digest_is_that_of_the_write() {
     assert_eq!(SpecDigest::of(spec.clone()), SpecDigest::of(edited["written"].clone()));
 }
 
+#[test]
+fn other_deployed_chart_names_the_expected_one() {
+    let done = |version: &str, observed: i64| {
+        let history = json!([{"status": "deployed", "chartVersion": version}]);
+        let status =
+            json!({"observedGeneration": observed, "lastAttemptedGeneration": 2, "history": history});
+        judge_helm_release(&object(status, &["Ready=True UpgradeSucceeded: Helm upgrade succeeded"]), &soon())
+    };
+    assert_eq!(
+        done("1.0.0+old", 2),
+        progressing("chart version 1.0.0+0123456789ab is expected, 1.0.0+old is deployed")
+    );
+    let before = "helm-controller has not finished generation 2; its status is of an earlier generation";
+    assert_eq!(done(CHART, 1), progressing(before));
+    assert_eq!(done(CHART, 2), Verdict::Applied);
+}
+
 fn record(content: &str) -> Value {
     serde_json::from_str(content).unwrap()
 }

@@ -150,3 +150,28 @@ fn lost_index_keeps_entries_of_other_stacks() {
         }
     }
 }
+
+#[test]
+fn partly_written_files_are_ours() {
+    let plan = Fixture::new().plan("v1", &["one", "two"]);
+    let whole = delivered(&plan);
+    // The first files of a delivery whose process was killed, the last of them cut off; the indexes come last.
+    let (indexes, files): (Files, Files) =
+        whole.clone().into_iter().partition(|(path, _)| path.ends_with(INDEX));
+    assert!(!indexes.is_empty());
+    for (number, (path, bytes)) in files.iter().enumerate() {
+        for length in [0, bytes.len() / 2, bytes.len() - 1] {
+            let mut left: Files = files.clone().into_iter().take(number).collect();
+            left.insert(path.clone(), bytes[..length].to_vec());
+            let changes = deliver(&mut left, &delivery(&plan));
+            assert_eq!(refusals(&changes), Vec::<String>::new(), "{path}: {length} bytes");
+            assert_eq!(left, whole, "{path}: {length} bytes");
+        }
+    }
+    for path in indexes.keys() {
+        let mut left = whole.clone();
+        left.insert(path.clone(), Vec::new());
+        let changes = deliver(&mut left, &delivery(&plan));
+        assert_eq!((refusals(&changes), &left), (Vec::new(), &whole), "{path} is empty");
+    }
+}
