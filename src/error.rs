@@ -14,6 +14,6 @@ pub trait Classify {
     /// Whether trying again can help.
     fn class(&self) -> Class;
 
-    /// One `PascalCase` word that is at once condition reason, event reason and metric label.
+    /// Returns one `PascalCase` word that is at once condition reason, event reason and metric label.
     fn reason(&self) -> &'static str;
 }

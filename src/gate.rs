@@ -109,8 +109,8 @@ pub fn cluster_action(cluster: Option<&Present>, addon: Option<&Owned>, around: 
     }
 }
 
-/// The hold for an unreachable cluster, with Cluster API's message. Nothing is withheld from the cluster: Flux waits by
-/// itself.
+/// Creates the hold for an unreachable cluster, with Cluster API's message. Nothing is withheld from the cluster: Flux
+/// waits by itself.
 #[must_use]
 pub fn unreachable(message: &str) -> Hold {
     let message =
@@ -139,13 +139,13 @@ const CHECKS: [Check; 4] = [
     |cluster, _| control_plane_initialized(cluster),
 ];
 
-/// The first hold that keeps the addons of `release` from `cluster`.
+/// Returns the first hold that keeps the addons of `release` from `cluster`; `None` if they may be delivered.
 #[must_use]
 pub fn cluster(cluster: &Cluster, release: &Release) -> Option<Hold> {
     CHECKS.iter().find_map(|check| check(cluster, release))
 }
 
-/// The hold of a Cluster whose release cannot be read.
+/// Returns the hold of a Cluster whose release cannot be read, by the checks that need no release.
 #[must_use]
 pub fn cluster_alone(cluster: &Cluster) -> Option<Hold> {
     not_deleting(cluster)

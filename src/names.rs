@@ -69,7 +69,7 @@ pub struct ReleaseVersion {
 }
 
 impl ReleaseVersion {
-    /// The channel; `stable` where the version names none. Only versions of one channel compare.
+    /// Returns the channel: `stable` if the version names none. Only versions of one channel compare.
     #[must_use]
     pub fn channel(&self) -> &str {
         self.prerelease.as_ref().map_or(STABLE, |(channel, _)| channel)
@@ -82,7 +82,7 @@ impl ReleaseVersion {
         self.channel() == channel || (channel == CUSTOM && self.prerelease.is_some())
     }
 
-    /// The form with a dot, as class names and chart versions have it: `v0-sha.rwvgrna`.
+    /// Formats the version with a dot, as class names and chart versions have it: `v0-sha.rwvgrna`.
     #[must_use]
     pub fn dotted(&self) -> String {
         self.prerelease.as_ref().map_or_else(
@@ -159,38 +159,38 @@ pub struct ReleaseName {
 }
 
 impl ReleaseName {
-    /// The provider, such as `openstack`.
+    /// Returns the provider, such as `openstack`.
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// The stack, such as `scs2`.
+    /// Returns the stack, such as `scs2`.
     #[must_use]
     pub fn stack(&self) -> &str {
         &self.stack
     }
 
-    /// The Kubernetes minor version that the release is for: (major, minor).
+    /// Returns the Kubernetes minor version that the release is for, as (major, minor).
     #[must_use]
     pub fn kubernetes_minor(&self) -> (u32, u32) {
         (self.major, self.minor)
     }
 
-    /// The version within the stack.
+    /// Returns the version of the release within the stack.
     #[must_use]
     pub fn version(&self) -> &ReleaseVersion {
         &self.version
     }
 
-    /// `<provider>-<stack>-<major>-<minor>`: what all versions share. Class charts build their objects' names from
-    /// it as `.Release.Name`.
+    /// Returns `<provider>-<stack>-<major>-<minor>`, which all versions share. Class charts build their objects' names
+    /// from it as `.Release.Name`.
     #[must_use]
     pub fn prefix(&self) -> String {
         format!("{}-{}-{}-{}", self.provider, self.stack, self.major, self.minor)
     }
 
-    /// The name of the release's `ClusterClass`: the release's with a dot before the patch.
+    /// Returns the name of the release's `ClusterClass`: the name of the release with a dot before the patch.
     #[must_use]
     pub fn class_name(&self) -> String {
         format!("{}-{}", self.prefix(), self.version.dotted())
@@ -203,7 +203,7 @@ impl ReleaseName {
             == (&other.provider, &other.stack, other.version.channel())
     }
 
-    /// The release whose `ClusterClass` has this name.
+    /// Parses the name of a `ClusterClass`, and returns its release.
     pub fn from_class_name(class: &str) -> Result<Self, NameError> {
         if class.split('-').count() > 6 {
             let why = "a class name has a dot before the patch, and so at most six parts";
@@ -259,7 +259,7 @@ impl fmt::Display for ReleaseName {
 pub struct KubernetesVersion(semver::Version);
 
 impl KubernetesVersion {
-    /// (major, minor), to compare with a release's name.
+    /// Returns (major, minor), to compare with the name of a release.
     #[must_use]
     pub fn minor(&self) -> (u64, u64) {
         (self.0.major, self.0.minor)
@@ -290,7 +290,7 @@ macro_rules! checked_name {
         pub struct $name(String);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -341,15 +341,15 @@ checked_name!(
 );
 
 impl ObjectName {
-    /// A name of at most 63 characters for `text`: `text` itself if it fits, otherwise its beginning and eight hex digits
-    /// of its SHA-256, so that different texts keep different names.
+    /// Shortens `text` to a name of at most 63 characters: `text` itself if it fits, otherwise its beginning and eight
+    /// hex digits of its SHA-256, so that different texts keep different names.
     pub fn bounded(text: &str) -> Result<Self, NameError> {
         bounded(text).parse()
     }
 }
 
 impl Namespace {
-    /// Like [`ObjectName::bounded`], for a namespace.
+    /// Shortens `text` as [`ObjectName::bounded`] does, for a namespace.
     pub fn bounded(text: &str) -> Result<Self, NameError> {
         bounded(text).parse()
     }
@@ -366,7 +366,7 @@ fn bounded(text: &str) -> String {
     format!("{}-{hash}", head.trim_end_matches(['-', '.']))
 }
 
-/// A lower-case word without `-`, as provider, stack, channel and patch are.
+/// Whether a text is a lower-case word without `-`, as provider, stack, channel and patch are.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }

@@ -67,25 +67,25 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The objects in the order of delivery.
+    /// Returns the objects in the order of delivery.
     pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         self.objects.values()
     }
 
-    /// The parts that are held, and the reasons.
+    /// Returns the parts that are held, and the reasons.
     #[must_use]
     pub fn held(&self) -> &[Held] {
         &self.held
     }
 
-    /// The digest over the digests of all objects in their order.
+    /// Returns the digest over the digests of all objects in their order.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let digests: Vec<&str> = self.objects().map(PlannedObject::digest).collect();
         Digest::of_bytes(digests.join("\n").as_bytes())
     }
 
-    /// The part of the plan that is in these steps, with all that is held back.
+    /// Returns the part of the plan that is in these steps, with all that is held.
     #[must_use]
     pub fn only(&self, steps: &[Step]) -> Self {
         let objects = self.objects.iter().filter(|((step, ..), _)| steps.contains(step));
@@ -120,14 +120,14 @@ impl Plan {
     }
 }
 
-/// The plan of a `ClusterStack` alone: the repository that it follows.
+/// Plans what a `ClusterStack` needs without any release: the repository that it follows.
 pub fn stack(stack: &Stack) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     plan.extend(sources::catalog(stack)?)?;
     Ok(plan)
 }
 
-/// The plan of a release: its sources and charts, its node images and its cluster class.
+/// Plans a release: its sources and charts, its node images and its cluster class.
 pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     plan.extend(sources::of_release(inputs)?)?;
@@ -136,7 +136,7 @@ pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// The plan of a Cluster whose class is that of the release: its addons. What a gate holds is left out and named.
+/// Plans the addons of a Cluster whose class is that of the release. Leaves out what a gate holds, and names it.
 pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     let not_now = |addon, hold| Held {

@@ -101,7 +101,7 @@ pub struct Addon {
 }
 
 impl Addon {
-    /// Its chart; `None` where it is plain manifests.
+    /// Returns the chart of the addon; `None` if the addon is plain manifests.
     #[must_use]
     pub fn chart(&self) -> Option<&Chart> {
         match &self.kind {
@@ -203,7 +203,7 @@ impl Release {
         })
     }
 
-    /// The form, which the presence of stages decides, and what it brings.
+    /// Reads stages and addons. The presence of stages decides the form of the release.
     fn read_addons(
         files: &Files,
         limits: &mut Limits,
@@ -218,7 +218,7 @@ impl Release {
         }
     }
 
-    /// The addon of that name.
+    /// Finds the addon of that name.
     #[must_use]
     pub fn addon(&self, name: &AddonName) -> Option<&Addon> {
         self.addons.iter().find(|addon| addon.name == *name)

@@ -112,8 +112,8 @@ pub struct ReleaseProgress {
 }
 
 impl ReleaseProgress {
-    /// The releases that the cluster has or is to have, each with its namespace. A status that an earlier version wrote
-    /// names no namespace.
+    /// Returns the releases that the cluster has or is to have, each with its namespace. A status that an earlier
+    /// version wrote names no namespace.
     pub fn releases(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let desired = self.desired.as_deref().map(|name| (self.desired_namespace.as_deref(), name));
         let applied = self.applied.as_deref().map(|name| (self.applied_namespace.as_deref(), name));
@@ -209,19 +209,19 @@ pub struct RenderedInputs {
 const NAME_PREFIX: &str = "cluster-addon-";
 
 impl ClusterAddon {
-    /// The name of a Cluster's `ClusterAddon`, which is in the Cluster's namespace.
+    /// Returns the name of a Cluster's `ClusterAddon`, which is in the Cluster's namespace.
     #[must_use]
     pub fn name_for(cluster: &str) -> String {
         format!("{NAME_PREFIX}{cluster}")
     }
 
-    /// The name of the Cluster of a `ClusterAddon` with [that name](Self::name_for); `None` for another name.
+    /// Returns the name of the Cluster of a `ClusterAddon` with [that name](Self::name_for); `None` for another name.
     #[must_use]
     pub fn cluster_for(name: &str) -> Option<&str> {
         name.strip_prefix(NAME_PREFIX).filter(|cluster| !cluster.is_empty())
     }
 
-    /// The digest of the spec of an addon's object, as it was when the status was written last.
+    /// Returns the digest of the spec of an addon's object, as it was when the status was written last.
     #[must_use]
     pub fn spec_digest_of(&self, addon: &str) -> Option<&str> {
         let mut addons = self.status.iter().flat_map(|status| &status.addons);

@@ -87,15 +87,15 @@ pub struct ClusterStackSpec {
 }
 
 impl ClusterStack {
-    /// The digest of the spec of the followed `GitRepository`, `<namespace>/<name>`, as it was when the status was written
-    /// last.
+    /// Returns the digest of the spec of the followed `GitRepository`, `<namespace>/<name>`, as it was when the status was
+    /// written last.
     #[must_use]
     pub fn spec_digest_of(&self, repository: &str) -> Option<&str> {
         let source = self.status.as_ref()?.source.as_ref()?;
         source.spec_digest.as_deref().filter(|_| source.git_repository == repository)
     }
 
-    /// The source from which the operator copies releases into the stack repository.
+    /// Returns the source from which the operator copies releases into the stack repository.
     #[must_use]
     pub fn upstream(&self) -> Option<&Upstream> {
         self.spec.source.as_ref()?.upstream.as_ref()
@@ -259,7 +259,7 @@ mod tests {
 
     use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 
-    /// Cluster API's conditions of v1beta1: without reason and message if they are true.
+    /// Returns Cluster API's conditions of v1beta1: without reason and message if they are true.
     fn conditions() -> Value {
         json!([
             {"type": "Ready", "status": "True", "lastTransitionTime": "2024-05-01T10:00:00Z"},

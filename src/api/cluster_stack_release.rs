@@ -37,7 +37,7 @@ pub struct ClusterStackReleaseSpec {
 }
 
 impl ClusterStackRelease {
-    /// The `ClusterStack` that owns the release: the first, if a restored object has several.
+    /// Returns the `ClusterStack` that owns the release: the first, if a restored object has several.
     #[must_use]
     pub fn stack_owner(&self) -> Option<&OwnerReference> {
         self.stack_owners().next()
@@ -62,7 +62,7 @@ impl ClusterStackRelease {
         owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
     }
 
-    /// The digest of the spec of one of the release's objects, as it was when the status was written last.
+    /// Returns the digest of the spec of one of the release's objects, as it was when the status was written last.
     #[must_use]
     pub fn spec_digest_of(&self, kind: &str, namespace: &str, name: &str) -> Option<&str> {
         let mut objects = self.status.iter().flat_map(|status| &status.objects);

@@ -82,13 +82,13 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// The meaning, in one sentence.
+            /// Returns what the reason means, in one sentence.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
 
-            /// The action to take, in one sentence.
+            /// Returns what a user has to do, in one sentence.
             #[must_use]
             pub fn action(self) -> &'static str {
                 match self { $(Self::$variant => $action),* }
@@ -98,7 +98,7 @@ macro_rules! reasons {
 }
 
 impl Reason {
-    /// The reason with this name; `None` for a reason that is not ours.
+    /// Finds the reason with this name; `None` for a reason that is not ours.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)

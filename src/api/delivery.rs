@@ -32,7 +32,7 @@ impl GitDelivery {
 }
 
 impl Delivery {
-    /// The repository that objects are committed to; `None` if the operator applies them.
+    /// Returns the repository that objects are committed to; `None` if the operator applies them.
     #[must_use]
     pub fn git(&self) -> Option<&GitDelivery> {
         self.git.as_ref().filter(|_| self.mode == DeliveryMode::Git)

@@ -39,13 +39,13 @@ pub enum DurationError {
 pub struct Duration(String);
 
 impl Duration {
-    /// The text, as written.
+    /// Returns the text of the duration, as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The duration as a standard one.
+    /// Converts the duration to one of the standard library.
     #[must_use]
     pub fn to_std(&self) -> std::time::Duration {
         let parts = PART.iter().flat_map(|part| part.captures_iter(&self.0));
@@ -62,7 +62,7 @@ impl Duration {
         std::time::Duration::from_secs_f64(seconds.sum())
     }
 
-    /// Whole minutes.
+    /// Creates a duration of whole minutes.
     pub(super) fn minutes(minutes: u8) -> Self {
         Self(format!("{minutes}m"))
     }

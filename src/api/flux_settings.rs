@@ -82,7 +82,7 @@ impl KubeConfig {
     /// Placeholder for the name of the Cluster in [`KubeConfig::secret_name`].
     pub const CLUSTER: &str = "{cluster}";
 
-    /// The name of the Secret for one Cluster.
+    /// Returns the name of the Secret for one Cluster.
     #[must_use]
     pub fn secret_name_for(&self, cluster: &str) -> String {
         self.secret_name.replace(Self::CLUSTER, cluster)

@@ -33,7 +33,7 @@ pub struct StackSource {
 }
 
 impl StackSource {
-    /// The directory that holds one directory per release, relative to the repository's root.
+    /// Returns the directory that holds one directory per release, relative to the repository's root.
     #[must_use]
     pub fn release_path(&self) -> &str {
         self.git.as_ref().map(|git| git.path.as_str()).or(self.path.as_deref()).unwrap_or(DEFAULT_PATH)

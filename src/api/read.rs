@@ -134,14 +134,15 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The text after as many empty lines as precede the document in the file, so that messages have the file's line
-    /// numbers.
+    /// Puts as many empty lines before the text as precede the document in the file, so that messages have the file's
+    /// line numbers.
     fn at_its_lines(&self) -> String {
         "\n".repeat(self.lines_before) + self.text
     }
 }
 
-/// The documents of a stream. A line that begins with `---` begins a document, whatever its context (YAML 1.2, 9.1.2).
+/// Splits a stream into its documents. A line that begins with `---` begins a document, whatever its context (YAML 1.2,
+/// 9.1.2).
 fn documents(text: &str) -> impl Iterator<Item = Document<'_>> {
     let mut rest = Some(text);
     let mut lines_before = 0;
@@ -167,7 +168,7 @@ fn problem(location: Location, field: &str, message: String) -> Problem {
     Problem { line: location.line(), column: location.column(), field: field.to_owned(), message }
 }
 
-/// The type of a value as a schema names it.
+/// Returns the type of a value as a schema names it.
 fn type_name(node: &Node) -> &'static str {
     match node {
         Node::Null => "null",
@@ -180,7 +181,7 @@ fn type_name(node: &Node) -> &'static str {
     }
 }
 
-/// The text of a string at the top level.
+/// Returns the string at a key of the top level.
 fn string_at<'a>(root: &'a Placed<Node>, key: &str) -> Option<&'a str> {
     match &root.value.get(key)?.value {
         Node::Text(text) => Some(text),
@@ -188,7 +189,7 @@ fn string_at<'a>(root: &'a Placed<Node>, key: &str) -> Option<&'a str> {
     }
 }
 
-/// The place of a field such as `spec.flux.interval`, or of the last existing value on its path.
+/// Finds the place of a field such as `spec.flux.interval`, or of the last existing value on its path.
 fn nearest(root: &Placed<Node>, field: &str) -> Location {
     let mut node = root;
     for key in field.split(['.', '[', ']']).filter(|key| !key.is_empty()) {

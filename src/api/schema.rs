@@ -10,13 +10,13 @@ use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
 
 use super::{ClusterAddon, ClusterStack, ClusterStackRelease};
 
-/// The custom resource definitions of all our kinds, in the order of their names.
+/// Creates the custom resource definitions of all our kinds, in the order of their names.
 #[must_use]
 pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
     [ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()].map(finished).into()
 }
 
-/// The definition with the columns that all kinds have, and with the derived schema adapted to Kubernetes.
+/// Adds the columns that all kinds have to a definition, and adapts its derived schema to Kubernetes.
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     let columns = columns(definition.spec.names.kind == ClusterStack::kind(&()));
     for version in &mut definition.spec.versions {
@@ -28,7 +28,7 @@ fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinitio
     definition
 }
 
-/// The last columns of `kubectl get`: age, the words of `Ready`, and for a `ClusterStack` also `ClustersReady`.
+/// Lists the last columns of `kubectl get`: age, the words of `Ready`, and for a `ClusterStack` also `ClustersReady`.
 fn columns(has_clusters: bool) -> Vec<CustomResourceColumnDefinition> {
     let column = |name: &str, type_: &str, json_path: &str| CustomResourceColumnDefinition {
         name: name.to_owned(),
@@ -68,13 +68,13 @@ fn finish(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// A docstring without the line breaks that only the width of the source file required.
+/// Removes the line breaks from a docstring that only the width of the source file required.
 fn unwrapped(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-/// A list of `metav1.Condition`, merged by type, with the limits of the markers on the Go type.
+/// Describes a list of `metav1.Condition`, merged by type, with the limits of the markers on the Go type.
 pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
     let mut condition = Condition::json_schema(generator);
     for (field, limits) in [

@@ -51,7 +51,7 @@ pub struct ClassReference {
 }
 
 impl ClassReference {
-    /// The release of the class; `None` if the class's name shows that it belongs to no cluster stack.
+    /// Derives the release of the class; `None` if the class's name shows that it belongs to no cluster stack.
     #[must_use]
     pub fn release(&self) -> Option<ReleaseName> {
         ReleaseName::from_class_name(&self.name).ok()
@@ -88,31 +88,31 @@ impl Cluster {
         Ok(Self { name, namespace, object })
     }
 
-    /// The name.
+    /// Returns the name of the Cluster.
     #[must_use]
     pub fn name(&self) -> &ObjectName {
         &self.name
     }
 
-    /// The namespace.
+    /// Returns the namespace of the Cluster.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// The UID; `None` for a Cluster that was not read from an API server.
+    /// Returns the UID of the Cluster; `None` if it was not read from an API server.
     #[must_use]
     pub fn uid(&self) -> Option<&str> {
         Some(text(&self.object, &["metadata", "uid"])).filter(|uid| !uid.is_empty())
     }
 
-    /// Namespace and name.
+    /// Returns namespace and name of the Cluster.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(self.namespace.as_str(), self.name.as_str())
     }
 
-    /// The class, in either spelling; `None` for a Cluster without topology.
+    /// Reads the class, in either spelling; `None` for a Cluster without topology.
     #[must_use]
     pub fn class(&self) -> Option<ClassReference> {
         let either = |new: &[&str], old: &[&str]| match text(&self.object, new) {
@@ -150,7 +150,7 @@ impl Cluster {
         cluster
     }
 
-    /// `spec.topology.version`; `None` when absent or not a version.
+    /// Reads `spec.topology.version`; `None` when absent or not a version.
     #[must_use]
     pub fn kubernetes_version(&self) -> Option<KubernetesVersion> {
         text(&self.object, &["spec", "topology", "version"]).parse().ok()
@@ -163,7 +163,7 @@ impl Cluster {
             || condition(&self.object, &["status", "conditions"], "ControlPlaneInitialized") == Some("True")
     }
 
-    /// Cluster API's message about the lost connection to the API server of the Cluster.
+    /// Returns Cluster API's message if it has lost the connection to the API server of the Cluster.
     #[must_use]
     pub fn unreachable(&self) -> Option<&str> {
         let conditions = field(&self.object, &["status", "conditions"])?.as_array()?;
@@ -173,7 +173,7 @@ impl Cluster {
         lost.filter(|_| self.control_plane_initialized()).map(|lost| text(lost, &["message"]))
     }
 
-    /// The object as it is served.
+    /// Returns the object as it is served.
     #[must_use]
     pub fn object(&self) -> &Value {
         &self.object
@@ -185,8 +185,8 @@ impl Cluster {
         self.paused_by().is_some()
     }
 
-    /// The field and the annotation that pause the Cluster. As for Cluster API, the value of the annotation does not
-    /// matter.
+    /// Names what pauses the Cluster: the field, the annotation, or both. As for Cluster API, the value of the
+    /// annotation does not matter.
     #[must_use]
     pub fn paused_by(&self) -> Option<&'static str> {
         let is_annotated = field(&self.object, &["metadata", "annotations", PAUSED]).is_some();
@@ -204,19 +204,19 @@ impl Cluster {
         field(&self.object, &["metadata", "deletionTimestamp"]).is_some()
     }
 
-    /// The time of the Cluster's deletion, if it is being deleted.
+    /// Returns the time of the Cluster's deletion, if it is being deleted.
     #[must_use]
     pub fn deleting_since(&self) -> Option<&str> {
         field(&self.object, &["metadata", "deletionTimestamp"]).and_then(Value::as_str)
     }
 
-    /// The object that the Cluster names as its control plane.
+    /// Returns the object that the Cluster names as its control plane.
     #[must_use]
     pub fn control_plane_ref(&self) -> Option<ObjectReference> {
         self.reference("controlPlaneRef")
     }
 
-    /// The object that the Cluster names as its infrastructure.
+    /// Returns the object that the Cluster names as its infrastructure.
     #[must_use]
     pub fn infrastructure_ref(&self) -> Option<ObjectReference> {
         self.reference("infrastructureRef")
@@ -241,7 +241,7 @@ impl Cluster {
         field(&self.object, path).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The object as values templates see it: as it is served, with the `v1beta1` spellings added if it is not
+    /// Returns the object as values templates see it: as it is served, with the `v1beta1` spellings added if it is not
     /// `v1beta1`. `control_plane` and `infrastructure` are the objects that the Cluster refers to: they have the
     /// versions of the references.
     #[must_use]
@@ -274,7 +274,7 @@ impl Cluster {
     }
 }
 
-/// The status of the condition of type `kind` in the list at `path`.
+/// Returns the status of the condition of type `kind` in the list at `path`.
 fn condition<'a>(object: &'a Value, path: &[&str], kind: &str) -> Option<&'a str> {
     let conditions = field(object, path)?.as_array()?;
     let found = conditions.iter().find(|condition| text(condition, &["type"]) == kind)?;
@@ -289,13 +289,13 @@ fn add(object: &mut Value, path: &[&str], name: &str, value: Value) {
     }
 }
 
-/// The value at `path`; `None` if a step is absent or null.
+/// Returns the value at `path`; `None` if a step is absent or null.
 #[must_use]
 pub fn field<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, segment| value.get(segment)).filter(|value| !value.is_null())
 }
 
-/// The text at `path`; empty if it is absent or not a text.
+/// Returns the text at `path`; empty if it is absent or not a text.
 #[must_use]
 pub fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     field(value, path).and_then(Value::as_str).unwrap_or_default()

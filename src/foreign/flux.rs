@@ -56,7 +56,7 @@ pub trait Kind: Serialize {
 }
 
 impl<Spec: Kind> Authored<Spec> {
-    /// An object of the specification's kind.
+    /// Creates an object of the specification's kind.
     #[must_use]
     pub fn new(metadata: Metadata, spec: Spec) -> Self {
         Self { api_version: Spec::KIND.api_version(), kind: Spec::KIND, metadata, spec }

@@ -55,7 +55,7 @@ impl<'a> Snapshot<'a> {
         Ok(Self { repository, commit, tree })
     }
 
-    /// The commit.
+    /// Returns the commit; `None` if there is none yet.
     #[must_use]
     pub fn commit(&self) -> Option<CommitId> {
         self.commit

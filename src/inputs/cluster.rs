@@ -37,7 +37,7 @@ impl ClusterInputs {
         Self::assemble(cluster, found, not_found)
     }
 
-    /// The same inputs as if the Cluster used another class at that class's Kubernetes version: the result of an
+    /// Copies the inputs as if the Cluster used another class at that class's Kubernetes version: the result of an
     /// upgrade. The objects that the Cluster refers to stay as they are.
     #[must_use]
     pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
@@ -58,13 +58,13 @@ impl ClusterInputs {
         Self { cluster, data: data.into(), not_found }
     }
 
-    /// The data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` if they exist.
+    /// Returns the data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` if they exist.
     #[must_use]
     pub fn data(&self) -> &Value {
         &self.data
     }
 
-    /// A missing object that the Cluster refers to and that one of `fields` needs.
+    /// Finds a missing object that the Cluster refers to and that one of `fields` needs.
     #[must_use]
     pub fn missing_object<'a>(
         &self,

@@ -34,7 +34,7 @@ pub struct CatalogEntry {
 }
 
 impl CatalogEntry {
-    /// The entry of a release that was read.
+    /// Creates the entry of a release that was read.
     #[must_use]
     pub fn of(release: &Release, revision: Revision) -> Self {
         let addons = release.addons.iter().map(|addon| (addon.name.clone(), addon.digest)).collect();
@@ -150,9 +150,9 @@ impl Existing {
         Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
     }
 
-    /// The pin of a release: that of its `ClusterStackRelease`, otherwise of its source. The source is beside the class:
-    /// users who may write objects in the namespace of a Cluster must not choose contents, so the copies there do not
-    /// count.
+    /// Finds the pin of a release: that of its `ClusterStackRelease`, otherwise of its source. The source is beside the
+    /// class: users who may write objects in the namespace of a Cluster must not choose contents, so the copies there do
+    /// not count.
     fn source(&self, stack: &Stack, release: &ReleaseName) -> Option<&ExistingSource> {
         if let Some(Some(pin)) = self.pins.get(release) {
             return Some(pin);
@@ -160,13 +160,14 @@ impl Existing {
         self.sources.get(&release.to_string())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 
-    /// The chart of an addon's content, beside the class like its source.
+    /// Finds the chart of an addon's content, beside the class like its source.
     fn chart(&self, stack: &Stack, chart: &ObjectName) -> Option<&ExistingChart> {
         self.charts.get(chart.as_str())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 }
 
-/// Namespace and name of an object, and the digest of its content; `None` if it has no digest or is being deleted.
+/// Returns namespace and name of an object, and the digest of its content; `None` if it has no digest or is being
+/// deleted.
 fn place(object: &FluxObject) -> Option<((String, String), String)> {
     let digest = object.object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
     let place = (object.object.namespace.clone().unwrap_or_default(), object.object.name.clone()?);
@@ -215,7 +216,7 @@ pub enum ContentError {
 }
 
 impl ContentError {
-    /// The reason of a condition.
+    /// Returns the reason for a condition.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
@@ -296,7 +297,7 @@ pub fn resolve(
     Ok(contents)
 }
 
-/// The source of the existing chart with the name of an addon's content: release and directory.
+/// Returns the source of the existing chart with the name of an addon's content: release and directory.
 fn kept(
     addon: &Addon,
     chart: &ObjectName,
@@ -318,7 +319,7 @@ fn lowest<'a>(line: &Line, release: &'a Release, addon: &Addon, catalog: &Suppli
     found.map_or(&release.name, |(name, _)| *name)
 }
 
-/// The directory `below` of a release within the stack repository, as Flux takes it.
+/// Returns the directory `below` of a release within the stack repository, as Flux takes it.
 #[must_use]
 pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     let root = root.trim_start_matches("./").trim_matches('/');
@@ -327,7 +328,7 @@ pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     format!("./{}", parts.join("/"))
 }
 
-/// The pin of a release: its existing one, otherwise that of the stack repository.
+/// Chooses the pin of a release: its existing one, otherwise that of the stack repository.
 fn pin(
     release: &ReleaseName,
     found: Option<&CatalogEntry>,

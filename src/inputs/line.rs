@@ -16,13 +16,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a `ClusterStack`.
+    /// Returns the line of a `ClusterStack`.
     #[must_use]
     pub fn of_stack(spec: &ClusterStackSpec) -> Self {
         Self { provider: spec.provider.clone(), stack: spec.name.clone(), channel: spec.channel.clone() }
     }
 
-    /// The line of a release.
+    /// Returns the line of a release.
     #[must_use]
     pub fn of(release: &ReleaseName) -> Self {
         Self {

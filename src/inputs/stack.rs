@@ -60,7 +60,7 @@ pub enum StackError {
 }
 
 impl StackError {
-    /// The name in a status.
+    /// Returns the reason for a status.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
@@ -149,8 +149,9 @@ impl Stack {
         })
     }
 
-    /// Namespace and name of the `GitRepository` that a `ClusterStack` follows. `None` if it names no source and there
-    /// is no `default`, or if its own name does not give a valid one: then [`Stack::new`] fails with the reason.
+    /// Returns namespace and name of the `GitRepository` that a `ClusterStack` follows. `None` if it names no source
+    /// and there is no `default`, or if its own name does not give a valid one: then [`Stack::new`] fails with the
+    /// reason.
     #[must_use]
     pub fn source_key(stack: &ClusterStack, default: Option<&Wanted>) -> Option<(String, String)> {
         let source = stack.spec.source.as_ref().or(default)?;
@@ -173,7 +174,7 @@ impl Stack {
         cluster.class().is_some_and(|class| class.name == name && class.namespace == self.namespace.as_str())
     }
 
-    /// The namespace of the sources and charts for objects in `consumer`.
+    /// Returns the namespace of the sources and charts for objects in `consumer`.
     #[must_use]
     pub fn source_namespace<'a>(&'a self, consumer: &'a Namespace) -> &'a Namespace {
         match self.flux.sources {
@@ -182,7 +183,7 @@ impl Stack {
         }
     }
 
-    /// The namespace in a reference from `consumer` to a source or chart; `None` for its own.
+    /// Returns the namespace in a reference from `consumer` to a source or chart; `None` for its own.
     #[must_use]
     pub fn reference_namespace<'a>(&'a self, consumer: &'a Namespace) -> Option<&'a str> {
         Some(self.source_namespace(consumer))
@@ -232,7 +233,7 @@ impl StackSource {
     }
 }
 
-/// The name of the `GitRepository` that is created for a `ClusterStack`.
+/// Returns the name of the `GitRepository` that is created for a `ClusterStack`.
 fn catalog_name(stack: &str) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{stack}-catalog"))
 }
@@ -245,7 +246,7 @@ struct Remote {
     access: Access,
 }
 
-/// Flux's `spec.ref` for the reference that the user names; by default the branch `master`, as in Flux.
+/// Writes Flux's `spec.ref` for the reference that the user names; by default the branch `master`, as in Flux.
 fn reference(wanted: Option<&GitReference>) -> Value {
     let empty = GitReference::default();
     let wanted = wanted.unwrap_or(&empty);

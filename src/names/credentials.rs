@@ -19,7 +19,7 @@ pub fn has_credentials(address: &str) -> bool {
     rest.contains('@')
 }
 
-/// The text with `//…@` for the credentials of each address in it.
+/// Masks the credentials of each address in a text with `//…@`.
 ///
 /// An address ends at a blank or a quote, which Go escapes in one. Everything before the last `@` of an address
 /// is masked, because a password may hold any character; the `@` before a digest does not belong to credentials.
@@ -44,7 +44,7 @@ fn ends_address(character: char) -> bool {
     character.is_whitespace() || character.is_control() || matches!(character, '"' | '\'' | '`' | '<' | '>')
 }
 
-/// An address without its scheme, masked.
+/// Masks the credentials of an address without its scheme.
 fn of_address(is_ssh: bool, address: &str) -> Cow<'_, str> {
     let ends = address.rmatch_indices('@').map(|(at, _)| address.split_at(at));
     let Some((named, end)) = ends.into_iter().find(|(_, end)| !is_digest(end)) else { return address.into() };

@@ -15,19 +15,19 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of that name.
+    /// Creates the key of an object of this namespace and name.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The key of an object.
+    /// Returns the key of an object.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
         Self::of_metadata(object.meta())
     }
 
-    /// The key of the object with this metadata.
+    /// Returns the key of the object with this metadata.
     #[must_use]
     pub fn of_metadata(metadata: &ObjectMeta) -> Self {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();

@@ -26,7 +26,7 @@ const ADOPTED_RELEASE: &str = "cluster-addon";
 /// The plan of an addon: its object, or the reason why there is none now.
 pub(super) type Outcome = Result<PlannedObject, Hold>;
 
-/// The object of one addon in one cluster.
+/// Plans the object of one addon in one cluster.
 pub(super) fn addon(
     inputs: &ReleaseInputs,
     cluster: &ClusterInputs,
@@ -59,7 +59,7 @@ fn marked(mut values: Map<String, Value>, addon: &Addon, content: &Content) -> M
     values
 }
 
-/// The values of a `HelmRelease` without the digest of its content; `None` if it has no values.
+/// Returns the values of a `HelmRelease` without the digest of its content; `None` if it has no values.
 #[must_use]
 pub fn rendered_values(release: &Value) -> Option<Value> {
     let mut values = field(release, &["spec", "values"])?.as_object()?.clone();
@@ -67,7 +67,7 @@ pub fn rendered_values(release: &Value) -> Option<Value> {
     (!values.is_empty()).then_some(Value::Object(values))
 }
 
-/// The values that a template gives for a Cluster, or the hold if it gives none.
+/// Renders the values of an addon for a Cluster; fails with a hold if the template gives none.
 pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
     if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
         let message = format!(
@@ -87,7 +87,7 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
 }
 
-/// The name of an addon's object. Addon names have no dot, so that different pairs have different names.
+/// Returns the name of an addon's object. Addon names have no dot, so that different pairs have different names.
 pub fn addon_object_name(cluster: &str, addon: &AddonName) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{cluster}.{addon}"))
 }
@@ -176,9 +176,9 @@ fn manifests(
     PlannedObject::flux(Step::Addons, metadata, spec)
 }
 
-/// The digest of the content, on every object of the chart. In the workload cluster it shows the origin of each object.
-/// It also makes helm-controller upgrade to another content of the same chart version if its values cannot be
-/// [`marked`].
+/// Returns the digest of the content as metadata for every object of the chart. In the workload cluster it shows the
+/// origin of each object. It also makes helm-controller upgrade to another content of the same chart version if its
+/// values cannot be [`marked`].
 fn content_mark(content: &Content) -> CommonMetadata {
     CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
 }
@@ -187,8 +187,8 @@ fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a>
     KubeConfig { secret_ref: SecretKeyReference { name: secret, key: &inputs.stack.flux.kube_config.key } }
 }
 
-/// Labels and annotations of an addon's object. The release is that of the content: an addon that a new release does not
-/// change keeps its object byte for byte.
+/// Returns labels and annotations for an addon's object. The release is that of the content: an addon that a new release
+/// does not change keeps its object byte for byte.
 fn addon_metadata(
     cluster: &ClusterInputs,
     addon: &AddonName,

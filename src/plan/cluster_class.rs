@@ -13,13 +13,13 @@ use crate::inputs::content::release_path;
 use crate::names::{NameError, Namespace, ObjectName, ReleaseName};
 use crate::release::CLUSTER_CLASS;
 
-/// The namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so each has
-/// a storage namespace of its own; Flux does not create it.
+/// Returns the namespace that holds Helm's record of the class. Two releases of a class have one Helm release name, so
+/// each has a storage namespace of its own; Flux does not create it.
 pub fn storage_namespace(stack_namespace: &str, release: &ReleaseName) -> Result<Namespace, NameError> {
     Namespace::bounded(&format!("{stack_namespace}-{release}-helm"))
 }
 
-/// Storage namespace, chart and `HelmRelease` of the class.
+/// Plans storage namespace, chart and `HelmRelease` of the class.
 pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
     let storage = storage_namespace(inputs.stack.namespace.as_str(), &inputs.release.name)?;
     Ok(vec![
@@ -29,7 +29,7 @@ pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>
     ])
 }
 
-/// The class's chart, beside the source: Flux accepts no source of another namespace for a chart.
+/// Plans the class's chart, beside the source: Flux accepts no source of another namespace for a chart.
 fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
     let (stack, release) = (inputs.stack, &inputs.release.name);
     let name = release.to_string();
@@ -76,7 +76,7 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
     PlannedObject::flux(Step::ClusterClass, metadata, spec)
 }
 
-/// The Kustomization of the node images, if the release has any.
+/// Plans the Kustomization of the node images, if the release has any.
 pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject>, PlanError> {
     let (stack, release) = (inputs.stack, inputs.release);
     let Some(images) = &release.node_images else { return Ok(None) };

@@ -17,7 +17,7 @@ pub(super) struct Needed<'a> {
 }
 
 impl Needed<'_> {
-    /// The `readyExpr` of an entry of `dependsOn`.
+    /// Writes the `readyExpr` of an entry of `dependsOn`.
     ///
     /// An expression replaces Flux's own check, so it is complete: the dependency has this release's chart, and Flux has
     /// attempted exactly that chart and has finished. Flux also notes a generation as observed while an object is
@@ -60,7 +60,7 @@ pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Nee
     names.iter().map(find).collect()
 }
 
-/// The names in an addon's settings.
+/// Returns the names of dependencies in an addon's settings.
 fn declared<'a>(inputs: &'a ReleaseInputs, addon: &str) -> &'a [String] {
     inputs.stack.flux.addons.get(addon).map(|settings| settings.depends_on.as_slice()).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use super::{ObjectId, Plan, PlannedObject};
 pub struct Inventory(BTreeMap<ObjectId, String>);
 
 impl Inventory {
-    /// The objects that exist after the plan was delivered.
+    /// Creates the inventory that exists after the plan was delivered.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         plan.objects().map(|object| (object.id.clone(), object.digest().to_owned())).collect()
@@ -33,7 +33,8 @@ pub enum Change<'a> {
     Removed(&'a ObjectId),
 }
 
-/// The changes of the plan over the inventory: created and changed objects in the plan's order, then removed ones.
+/// Lists the changes of the plan over the inventory: created and changed objects in the plan's order, then removed
+/// ones.
 #[must_use]
 pub fn diff<'a>(plan: &'a Plan, inventory: &'a Inventory) -> Vec<Change<'a>> {
     let written = plan.objects().filter_map(|object| match inventory.0.get(&object.id) {

@@ -59,7 +59,7 @@ pub fn is_made(found: LiveObject) -> bool {
     is_marked(found) || (label(MANAGED_BY) == Some(FIELD_MANAGER) && label(RELEASE).is_some())
 }
 
-/// The hold of a planned object while an object of another client has its name.
+/// Creates the hold of a planned object while an object of another client has its name.
 #[must_use]
 pub fn hold(planned: &ObjectId) -> Hold {
     let message =
@@ -67,8 +67,8 @@ pub fn hold(planned: &ObjectId) -> Hold {
     Hold { reason: Reason::AlreadyExists, message }
 }
 
-/// The advice about an object of another client that has the name of a planned one. Flux uninstalls what a deleted object
-/// has installed, unless the object is suspended.
+/// Returns the advice about an object of another client that has the name of a planned one. Flux uninstalls what a
+/// deleted object has installed, unless the object is suspended.
 #[must_use]
 pub fn advice(kind: &str) -> &'static str {
     match FluxKind::of(kind) {
@@ -116,7 +116,7 @@ mod tests {
         PlannedObject { step: Step::Addons, id, value: json!({"metadata": {"labels": labels}}) }
     }
 
-    /// An object of a user, with other metadata.
+    /// Creates an object of a user, with other metadata.
     fn found(metadata: &Value) -> FluxObject {
         let mut all = json!({"name": "one.cni", "namespace": "n", "uid": "u"});
         all.as_object_mut().unwrap().extend(metadata.as_object().cloned().unwrap());

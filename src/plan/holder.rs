@@ -69,7 +69,7 @@ fn namespace(release: &ClusterStackRelease) -> &str {
     release.metadata.namespace.as_deref().unwrap_or_default()
 }
 
-/// The key of the `ClusterStack` of a release.
+/// Returns the key of the `ClusterStack` of a release.
 fn stack(release: &ClusterStackRelease) -> Option<Key> {
     release.stack_owner().map(|owner| Key::new(namespace(release), &owner.name))
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::plan::ObjectId;
 
-    /// A source in a namespace, at a commit.
+    /// Creates a source in a namespace, at a commit.
     fn source(namespace: &str, name: &str, commit: &str) -> Value {
         json!({
             "kind": "GitRepository", "metadata": {"name": name, "namespace": namespace},
@@ -89,7 +89,7 @@ mod tests {
         })
     }
 
-    /// A release of a namespace, whose status has these sources in the namespace `flux`.
+    /// Creates a release of a namespace, whose status has these sources in the namespace `flux`.
     fn release(namespace: &str, sources: &[&str]) -> Arc<ClusterStackRelease> {
         let object = |name: &&str| json!({"kind": "GitRepository", "namespace": "flux", "name": name, "specDigest": "digest"});
         let release = json!({
@@ -103,13 +103,15 @@ mod tests {
         Arc::new(serde_json::from_value(release).unwrap())
     }
 
-    /// The `ClusterStack` of namespace `a` is the oldest, and that of `flux` the youngest.
+    /// Returns the time at which a `ClusterStack` was created: that of namespace `a` is the oldest, and that of `flux`
+    /// the youngest.
     fn since(stack: &Key) -> Option<Timestamp> {
         let day = ["a", "b", "c", "flux"].iter().position(|namespace| *namespace == stack.namespace)?;
         format!("2026-11-{}T12:00:00Z", day + 10).parse().ok()
     }
 
-    /// The namespace of the release that has a source of `ours`, which plans the sources `v1` and `v2` in a namespace.
+    /// Finds the namespace of the release that has a source of `ours`, which plans the sources `v1` and `v2` in a
+    /// namespace.
     fn holder(
         at: &str,
         live: Option<&'static str>,

@@ -74,7 +74,7 @@ pub fn is_as_planned(stack: &Stack, object: &FluxObject) -> bool {
     is_plan_of(stack) || with_access_of(stack, object).is_some_and(|stack| is_plan_of(&stack))
 }
 
-/// The `ClusterStack` with the access that a source of its repository has now.
+/// Returns the `ClusterStack` with the access that a source of its repository has now.
 fn with_access_of(stack: &Stack, source: &FluxObject) -> Option<Stack> {
     let remote = &source.refers_to.remote;
     if remote.get("url")?.as_str()? != stack.source.url {
@@ -136,7 +136,7 @@ pub fn shared_pin<'a>(
     Some((found.revision.clone(), found.digest.clone()))
 }
 
-/// The plan for an object with its present references.
+/// Plans an object again with its present references.
 fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedObject> {
     let namespace: Namespace = object.object.namespace.as_deref()?.parse().ok()?;
     let refers_to = &object.refers_to;

@@ -25,7 +25,7 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Namespace and name.
+    /// Returns namespace and name.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.namespace, &self.name)
@@ -84,7 +84,7 @@ pub struct PlannedObject {
 }
 
 impl PlannedObject {
-    /// A Flux object.
+    /// Creates a Flux object.
     pub(super) fn flux<Spec: Kind>(step: Step, metadata: Metadata, spec: Spec) -> Result<Self, PlanError> {
         let id = ObjectId {
             api_version: Spec::KIND.api_version().to_owned(),
@@ -96,7 +96,7 @@ impl PlannedObject {
         Ok(Self { step, id, value: with_digest(value) })
     }
 
-    /// A Namespace.
+    /// Creates a Namespace.
     pub(super) fn namespace(step: Step, name: &Namespace) -> Self {
         let value = json!({
             "apiVersion": "v1",
@@ -112,13 +112,13 @@ impl PlannedObject {
         Self { step, id, value: with_digest(value) }
     }
 
-    /// The kind of a Flux object; `None` for a Namespace.
+    /// Returns the kind of a Flux object; `None` for a Namespace.
     #[must_use]
     pub fn kind(&self) -> Option<FluxKind> {
         FluxKind::of(&self.id.kind)
     }
 
-    /// The digest of the object's canonical bytes, from its annotation.
+    /// Returns the digest of the object's canonical bytes, from its annotation.
     #[must_use]
     pub fn digest(&self) -> &str {
         let path = ["metadata", "annotations", labels::PLAN_DIGEST];
@@ -132,7 +132,7 @@ impl PlannedObject {
     }
 }
 
-/// The metadata that every object has, with more labels and annotations.
+/// Creates the metadata that every object has, with more labels and annotations.
 pub(super) fn metadata(
     namespace: &Namespace,
     name: ObjectName,

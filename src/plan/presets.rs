@@ -44,7 +44,7 @@ pub(super) struct Effective<'a> {
     pub(super) wait: bool,
 }
 
-/// The settings of an addon: its own over the `ClusterStack`'s over the preset's.
+/// Returns the settings of an addon: its own take precedence over the `ClusterStack`'s, and those over the preset's.
 pub(super) fn addon<'a>(flux: &'a FluxSettings, name: &AddonName) -> Effective<'a> {
     let own = flux.addons.get(name.as_str());
     let timeout = own.and_then(|own| own.timeout.as_ref()).unwrap_or(&flux.timeout);
@@ -57,7 +57,8 @@ pub(super) fn addon<'a>(flux: &'a FluxSettings, name: &AddonName) -> Effective<'
     }
 }
 
-/// The settings of a cluster class: Flux applies it in the management cluster and never uninstalls it after a failure.
+/// Returns the settings of a cluster class: Flux applies it in the management cluster and never uninstalls it after a
+/// failure.
 pub(super) fn cluster_class(flux: &FluxSettings) -> Effective<'_> {
     Effective {
         interval: flux.interval.as_str().into(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::capi::field;
 
-/// The provider's object as its template has it, owned by the release.
+/// Creates the provider's object as its template has it, owned by the release.
 #[must_use]
 pub fn provider_object(release: &ClusterStackRelease, object: &ObjectReference, template: &Value) -> Value {
     let of = |path: &[&str]| field(template, path).cloned().unwrap_or_else(|| json!({}));

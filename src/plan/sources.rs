@@ -11,8 +11,8 @@ use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ReleaseName};
 
-/// The `GitRepository` that follows the stack repository's branch; `None` if the `ClusterStack` refers to an existing
-/// `GitRepository`.
+/// Plans the `GitRepository` that follows the stack repository's branch; `None` if the `ClusterStack` refers to an
+/// existing `GitRepository`.
 pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError> {
     let Some(followed) = &stack.source.followed else { return Ok(None) };
     let spec = GitRepositorySpec {
@@ -26,7 +26,7 @@ pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError>
     PlannedObject::flux(Step::Sources, metadata, spec).map(Some)
 }
 
-/// The pinned `GitRepository` of `release` in `namespace`. Its reference is the commit alone: with a branch, Flux
+/// Plans the `GitRepository` that pins `release` in `namespace`. Its reference is the commit alone: with a branch, Flux
 /// refuses a commit that is no longer in the branch.
 pub(super) fn pinned(
     stack: &Stack,
@@ -52,7 +52,7 @@ pub(super) fn pinned(
     PlannedObject::flux(Step::Sources, metadata, spec)
 }
 
-/// The `HelmChart` of an addon's content in `namespace`. `Revision` makes the commit part of the version, because
+/// Plans the `HelmChart` of an addon's content in `namespace`. `Revision` makes the commit part of the version, because
 /// wrapper charts keep `version: v1` whatever changes inside.
 pub(super) fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, PlanError> {
     let source = content.release.to_string();
@@ -71,13 +71,13 @@ pub(super) fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedO
     PlannedObject::flux(Step::Sources, metadata, spec)
 }
 
-/// The sources and charts of a release, beside its class: they also record where each content comes from.
+/// Plans the sources and charts of a release, beside its class: they also record where each content comes from.
 pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
     let stack = inputs.stack;
     of_addons(inputs, stack.source_namespace(&stack.namespace))
 }
 
-/// The sources and charts that the clusters of a namespace need in it: none if sources are shared.
+/// Plans the sources and charts that the clusters of a namespace need in it: none if sources are shared.
 pub(super) fn of_cluster(
     inputs: &ReleaseInputs,
     namespace: &Namespace,

@@ -18,8 +18,8 @@ const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 /// The values template of one addon, in its directory.
 const OWN_TEMPLATE: &str = "overwrite.yaml";
 
-/// The addons that a stage applies, in the order in which stages name them first. If the stages are not `complete`,
-/// every directory counts as an addon, so that all findings are reported together.
+/// Reads the addons that a stage applies, in the order in which stages name them first. If the stages are not
+/// `complete`, every directory counts as an addon, so that all findings are reported together.
 pub(super) fn read_staged(
     files: &Files,
     stages: &BTreeMap<Hook, Vec<Stage>>,
@@ -42,7 +42,7 @@ pub(super) fn read_staged(
         .collect()
 }
 
-/// The addons that a stage applies, in the order in which stages name them first.
+/// Lists the addons that a stage applies, in the order in which stages name them first.
 pub(super) fn applied(stages: &BTreeMap<Hook, Vec<Stage>>) -> Vec<AddonName> {
     let mut seen = BTreeSet::new();
     let applies = stages.values().flatten().filter(|stage| stage.action == Action::Apply);
@@ -59,7 +59,7 @@ fn report_without_stage(files: &Files, stages: &BTreeMap<Hook, Vec<Stage>>, find
     }
 }
 
-/// The one addon of the single-chart form.
+/// Reads the one addon of the single-chart form.
 pub(super) fn read_single(files: &Files, limits: &mut Limits, findings: &mut Findings) -> Option<Addon> {
     if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_none() {
         let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
@@ -95,7 +95,7 @@ fn read_addon(
     Some(Addon { name, kind, path, digest, template })
 }
 
-/// The values template of the chart in this directory. The common template is parsed for each of its charts; its
+/// Reads the values template of the chart in this directory. The common template is parsed for each of its charts; its
 /// findings are reported once, because equal findings are.
 fn read_template(
     files: &Files,

@@ -21,7 +21,8 @@ pub fn unpack(bytes: &[u8], name: &str, limits: &Limits) -> Result<Files, Findin
     unpack_within(bytes, name, &mut limits.clone())
 }
 
-/// The same, but subtracts what was read from the limits: for several archives that share them.
+/// Reads an archive as [`unpack`] does, and subtracts what was read from the limits, for several archives that share
+/// them.
 pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Result<Files, Findings> {
     let mut collecting = Collecting::new(name, left.clone());
     let walked = walk(bytes, left.unpacked, left.entries, |path, entry| collecting.take(path, entry));
@@ -46,7 +47,7 @@ pub(crate) fn unpack_within(bytes: &[u8], name: &str, left: &mut Limits) -> Resu
     collecting.finish()
 }
 
-/// The same finding, with its file named as one inside the archive at that path; unchanged if the path is empty.
+/// Returns the finding with its file named as one inside the archive at that path; unchanged if the path is empty.
 pub(super) fn inside(mut finding: Finding, archive: &str) -> Finding {
     if !archive.is_empty() {
         finding.file = format!("{archive}: {}", finding.file);
@@ -145,7 +146,7 @@ pub(super) struct Collecting {
 }
 
 impl Collecting {
-    /// An empty collection. `name` is the archive's name in findings; empty if its paths need no prefix.
+    /// Creates an empty collection. `name` is the archive's name in findings; empty if its paths need no prefix.
     pub(super) fn new(name: &str, left: Limits) -> Self {
         let (files, directories, findings) = (Files::default(), BTreeSet::new(), Findings::default());
         Self { name: name.to_owned(), left, files, directories, findings }
@@ -156,7 +157,7 @@ impl Collecting {
         self.findings.has_errors()
     }
 
-    /// The files, or all errors in them.
+    /// Returns the files, or all errors in them.
     pub(super) fn finish(self) -> Result<Files, Findings> {
         if self.findings.has_errors() { Err(self.findings) } else { Ok(self.files) }
     }
@@ -226,7 +227,7 @@ impl Collecting {
     }
 }
 
-/// The path without the `./` that some archivers put before every path.
+/// Returns the path without the `./` that some archivers put before every path.
 fn plain(path: &[u8]) -> &[u8] {
     let mut path = path;
     while let Some(rest) = path.strip_prefix(b"./") {

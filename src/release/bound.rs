@@ -37,7 +37,7 @@ pub fn check(name: &ReleaseName, files: &Files, limits: &Limits) -> Findings {
     findings
 }
 
-/// The name of the chart of a release's cluster class.
+/// Returns the name of the chart of a release's cluster class.
 pub(super) fn chart_name(name: &ReleaseName) -> String {
     format!("{}{CHART}", name.prefix())
 }

@@ -211,7 +211,7 @@ fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Fin
     Release::load(name, files, limits)
 }
 
-/// The path below a directory; `None` if it is not below it. The empty directory is the root.
+/// Returns the path below a directory; `None` if it is not below it. The empty directory is the root.
 fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
     if directory.is_empty() { Some(path) } else { path.strip_prefix(directory)?.strip_prefix(b"/") }
 }

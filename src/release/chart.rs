@@ -65,8 +65,8 @@ pub struct KnownAs {
 }
 
 impl Chart {
-    /// The chart that users mean: the only dependency, because a chart of a stack wraps the one that it installs and has
-    /// a version such as `v1`; otherwise the chart itself.
+    /// Returns the chart that users mean: the only dependency, because a chart of a stack wraps the one that it installs
+    /// and has a version such as `v1`; otherwise the chart itself.
     #[must_use]
     pub fn known_as(&self) -> KnownAs {
         if let [only] = self.dependencies.as_slice() {
@@ -135,7 +135,7 @@ fn ignores_unknown_values(files: &Files, path: &str) -> bool {
         && !files.below(&format!("{path}/templates")).any(|(_, file)| reads_all(&file.content))
 }
 
-/// The charts below `charts/`, as directories and as archives: the existing versions of each name.
+/// Reads the charts below `charts/`, as directories and as archives: the existing versions of each name.
 fn vendored_charts(
     files: &Files,
     path: &str,
@@ -161,7 +161,7 @@ fn vendored_charts(
     by_name
 }
 
-/// Name and version of the charts in the archive at that path. Their content is subtracted from the limits.
+/// Reads name and version of the charts in the archive at that path. Their content is subtracted from the limits.
 pub(crate) fn packed_charts(
     content: &[u8],
     archive: &str,
@@ -179,7 +179,7 @@ pub(crate) fn packed_charts(
     tops.filter_map(|file| name_and_version(&inner, &file, archive, limits, findings)).collect()
 }
 
-/// Name and version from a `Chart.yaml`, which may be inside the archive at that path; `None` if there is none.
+/// Reads name and version from a `Chart.yaml`, which may be inside the archive at that path; `None` if there is none.
 fn name_and_version(
     files: &Files,
     file: &str,
@@ -222,7 +222,7 @@ fn read_dependencies(
     dependencies
 }
 
-/// The version that a dependency takes: one in its range, otherwise any existing one, for the message.
+/// Chooses the version that a dependency takes: one in its range, otherwise any existing one, for the message.
 fn taken(versions: &[String], wanted: &str) -> Option<String> {
     let of_range = chart_index::choose(versions.iter().map(String::as_str), wanted).ok().flatten();
     of_range.map(str::to_owned).or_else(|| versions.last().cloned())

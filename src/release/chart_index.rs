@@ -45,15 +45,15 @@ impl Index {
         serde_yaml::from_str_with_options(text, options).map_err(|error| error.to_string())
     }
 
-    /// The versions of a chart in the index's order; empty if the index lacks the chart.
+    /// Returns the versions of a chart in the index's order; empty if the index lacks the chart.
     #[must_use]
     pub fn versions(&self, chart: &str) -> &[Entry] {
         self.entries.get(chart).and_then(Option::as_deref).unwrap_or_default()
     }
 }
 
-/// The wanted version among the existing ones: the one with the same text, otherwise the highest in the range. Of
-/// versions that differ only after a `+`, the first.
+/// Chooses the wanted version among the existing ones: the one with the same text, otherwise the highest in the range.
+/// Of versions that differ only after a `+`, the first.
 pub fn choose<'a>(
     there: impl DoubleEndedIterator<Item = &'a str> + Clone,
     wanted: &str,

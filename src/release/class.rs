@@ -52,7 +52,7 @@ pub(super) fn check(name: &ReleaseName, files: &Files, limits: &Limits, findings
     }
 }
 
-/// The chart's metadata.
+/// Checks the chart's metadata.
 fn check_chart(name: &ReleaseName, files: &Files, limits: &Limits, findings: &mut Findings) {
     let path = format!("{CLUSTER_CLASS}/Chart.yaml");
     // Reading the chart reports the other errors in the file.
@@ -102,7 +102,7 @@ struct Object<'a> {
     column: u64,
 }
 
-/// The objects of a template according to its text: `kind` and `metadata.name`, regardless of the actions around them.
+/// Reads the objects of a template from its text: `kind` and `metadata.name`, regardless of the actions around them.
 fn objects(source: &str) -> Vec<Object<'_>> {
     let mut found = Vec::new();
     let mut kind = "";
@@ -133,7 +133,7 @@ fn objects(source: &str) -> Vec<Object<'_>> {
     found
 }
 
-/// The text of a scalar on one line, without quotes around it.
+/// Returns the scalar on one line, without quotes around it.
 fn scalar(value: &str) -> &str {
     let value = value.trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
@@ -188,13 +188,13 @@ impl BitOr for Parts {
     }
 }
 
-/// The helper that renders a name: `{{ include "…" . }}`.
+/// Returns the name of the helper that renders a name: `{{ include "…" . }}`.
 fn called(name: &str) -> Option<&str> {
     let (_, call) = name.split_once("include").or_else(|| name.split_once("template"))?;
     call.split('"').nth(1)
 }
 
-/// The helpers of a chart, each with the parts that its text shows up to the next helper.
+/// Reads the helpers of a chart, each with the parts that its text shows up to the next helper.
 fn helpers<'a>(templates: &[(&str, &'a str)]) -> BTreeMap<&'a str, Parts> {
     let definitions = templates.iter().flat_map(|(_, source)| source.split("define \"").skip(1));
     definitions.filter_map(|text| text.split_once('"')).map(|(name, body)| (name, Parts::of(body))).collect()

@@ -45,8 +45,8 @@ fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {
     }
 }
 
-/// The files and directories whose paths differ from an earlier one only in case. Linux, and so Flux, distinguishes
-/// them; a clone on macOS or Windows has only one of the two.
+/// Finds the files and directories whose paths differ from an earlier one only in case. Linux, and so Flux,
+/// distinguishes them; a clone on macOS or Windows has only one of the two.
 fn case_conflicts(files: &Files) -> Vec<Finding> {
     let (mut first_spelled, mut conflicts) = (BTreeMap::new(), BTreeMap::new());
     for path in files.iter().map(|(path, _)| path).chain(files.ignored()) {
@@ -92,7 +92,7 @@ fn is_read(path: &str) -> bool {
     is_in_directory(path) || named.contains(&path)
 }
 
-/// The build-time placeholders of csctl in a text, such as `<< .ClusterAddonVersion >>`.
+/// Finds the build-time placeholders of csctl in a text, such as `<< .ClusterAddonVersion >>`.
 fn placeholders(path: &str, source: &str) -> Vec<Finding> {
     if !source.contains("<<") {
         return Vec::new();
@@ -117,7 +117,7 @@ fn placeholders(path: &str, source: &str) -> Vec<Finding> {
     found
 }
 
-/// The name in `<< .Name >>` at the beginning of the text.
+/// Reads the name in `<< .Name >>` at the beginning of the text.
 fn placeholder(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("<<")?.trim_start().strip_prefix('.')?;
     let end = inner.find(|character: char| !character.is_ascii_alphanumeric())?;

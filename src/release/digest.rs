@@ -12,10 +12,10 @@ use super::files::Files;
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of the files below `directory` (the empty string is the root): SHA-256 over one record per regular
-    /// file, in the order of the paths' bytes. A record is the path relative to `directory` and a NUL byte, `x` for an
-    /// executable file or `-`, and the 32 bytes of the content's SHA-256. Links, empty directories and files that Flux
-    /// leaves out of an artifact are not part of it.
+    /// Computes the digest of the files below `directory` (the empty string is the root): SHA-256 over one record per
+    /// regular file, in the order of the paths' bytes. A record is the path relative to `directory` and a NUL byte, `x`
+    /// for an executable file or `-`, and the 32 bytes of the content's SHA-256. Links, empty directories and files
+    /// that Flux leaves out of an artifact are not part of it.
     #[must_use]
     pub fn of(files: &Files, directory: &str) -> Self {
         let mut hash = Sha256::new();
@@ -27,26 +27,26 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
-    /// The SHA-256 of bytes.
+    /// Computes the SHA-256 of bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of pieces that were hashed one by one.
+    /// Completes the digest of pieces that were hashed one by one.
     #[must_use]
     pub fn of_hashed(hash: Sha256) -> Self {
         Self(hash.finalize().into())
     }
 
-    /// The first 12 hex digits, as in the name of a chart's object.
+    /// Returns the first 12 hex digits, as in the name of a chart's object.
     #[must_use]
     pub fn short(&self) -> String {
         hex(self.0.iter().take(6))
     }
 }
 
-/// Two lower-case hex digits for each byte.
+/// Formats each byte as two lower-case hex digits.
 fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
     bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()

@@ -9,7 +9,7 @@ use crate::yaml;
 use crate::yaml::tree::{Node, Placed};
 
 impl Node {
-    /// The name of the kind for readers.
+    /// Returns the name of the kind for readers.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -21,8 +21,8 @@ impl Node {
         }
     }
 
-    /// The scalar as text. Go's reader of YAML turns numbers and booleans into strings if a string is expected, so
-    /// `version: 1` is the same as `version: "1"`.
+    /// Returns the scalar as text; `None` for a list, a mapping or null. Go's reader of YAML turns numbers and booleans
+    /// into strings if a string is expected, so `version: 1` is the same as `version: "1"`.
     fn text(&self) -> Option<String> {
         match self {
             Self::Bool(value) => Some(value.to_string()),
@@ -41,7 +41,7 @@ const ALIASES: usize = 1_000;
 /// Maximum number of values that aliases stand for in one file.
 const ALIASED: usize = 20_000;
 
-/// The options for YAML of releases: legacy octal numbers, as in Go, and a limit on nesting.
+/// Returns the options for YAML of releases: legacy octal numbers, as in Go, and a limit on nesting.
 pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
     let mut options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: depth, max_aliases: ALIASES },
@@ -80,13 +80,14 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The whole document.
+    /// Returns the whole document.
     pub(super) fn root(&self) -> Value<'_> {
         Value { document: self, node: &self.root, name: String::new() }
     }
 }
 
-/// The text of a file. `None` with a finding if it is too long or not UTF-8, and without one if it does not exist.
+/// Reads the text of a file. `None` with a finding if it is too long or not UTF-8, and without one if it does not
+/// exist.
 pub(super) fn read_text<'a>(
     files: &'a Files,
     path: &str,
@@ -113,7 +114,7 @@ pub(super) fn read_text<'a>(
     }
 }
 
-/// An error of the YAML reader as a finding.
+/// Converts an error of the YAML reader to a finding.
 pub(super) fn yaml_finding(error: &Error, depth: usize, path: &str, source: &str) -> Finding {
     let (inner, options) = (yaml::innermost(error), options(false, depth));
     let (reason, message) = match inner {
@@ -154,12 +155,12 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// An error at this value.
+    /// Creates an error at this value.
     pub(super) fn error(&self, reason: Reason, message: impl Into<String>) -> Finding {
         self.place(Finding::error(reason, self.document.path, message), self.node.referenced)
     }
 
-    /// A warning at this value.
+    /// Creates a warning at this value.
     pub(super) fn warning(&self, reason: Reason, message: impl Into<String>) -> Finding {
         self.place(Finding::warning(reason, self.document.path, message), self.node.referenced)
     }
@@ -184,7 +185,7 @@ impl<'a> Value<'a> {
         Self { document: self.document, node, name }
     }
 
-    /// The entries of a mapping; none, with a finding, for any other value but null.
+    /// Reads the entries of a mapping; none, with a finding, for any other value but null.
     pub(super) fn entries(&self, findings: &mut Findings) -> Vec<Entry<'a>> {
         match &self.node.value {
             Node::Mapping(entries) => entries
@@ -203,7 +204,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The items of a list; none, with a finding, for any other value but null.
+    /// Reads the items of a list; none, with a finding, for any other value but null.
     pub(super) fn items(&self, findings: &mut Findings) -> Vec<Self> {
         match &self.node.value {
             Node::List(items) => items
@@ -223,13 +224,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value below this key; `None` if it is missing or null.
+    /// Finds the value below this key; `None` if it is missing or null.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let node = self.node.value.get(key)?;
         (!matches!(node.value, Node::Null)).then(|| self.child(key, node))
     }
 
-    /// The scalar as text; `None`, with a finding, for any other value.
+    /// Reads the scalar as text; `None`, with a finding, for any other value.
     pub(super) fn text(&self, findings: &mut Findings) -> Option<String> {
         let text = self.node.value.text();
         if text.is_none() {
@@ -238,8 +239,8 @@ impl<'a> Value<'a> {
         text
     }
 
-    /// The value below a required key; otherwise `None` with a finding of this reason, or with one about this value if
-    /// it cannot have keys.
+    /// Reads the value below a required key; otherwise `None` with a finding of this reason, or with one about this
+    /// value if it cannot have keys.
     pub(super) fn present(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<Self> {
         let value = self.get(key);
         if value.is_none() {
@@ -253,7 +254,7 @@ impl<'a> Value<'a> {
         value
     }
 
-    /// The non-empty text below a required key; otherwise `None` with a finding of this reason.
+    /// Reads the non-empty text below a required key; otherwise `None` with a finding of this reason.
     pub(super) fn required(&self, key: &str, reason: Reason, findings: &mut Findings) -> Option<String> {
         let value = self.present(key, reason, findings)?;
         let text = value.text(findings)?;
@@ -264,14 +265,14 @@ impl<'a> Value<'a> {
         Some(text)
     }
 
-    /// The text below an optional key.
+    /// Reads the text below an optional key.
     pub(super) fn optional(&self, key: &str, findings: &mut Findings) -> Option<String> {
         self.get(key)?.text(findings)
     }
 }
 
 impl Entry<'_> {
-    /// A warning at the key.
+    /// Creates a warning at the key.
     pub(super) fn warning(&self, reason: Reason, message: impl Into<String>) -> Finding {
         self.value.place(Finding::warning(reason, self.value.document.path, message), self.place)
     }

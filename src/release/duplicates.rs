@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The key and the value of `key: value`, if the key is a plain word, or quoted without escapes.
+/// Splits `key: value` into key and value, if the key is a plain word, or quoted without escapes.
 fn split(text: &str) -> Option<(&str, &str)> {
     let end = match text.strip_prefix(['"', '\'']) {
         Some(quoted) => {
@@ -170,7 +170,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && (value.is_empty() || value.starts_with(' '))).then(|| (key, value.trim()))
 }
 
-/// The end of an action that begins on the line and does not end on it.
+/// Returns what ends the action that begins on the line; `None` if the action ends on the line.
 fn unfinished(text: &str) -> Option<&'static str> {
     if text.matches("/*").count() > text.matches("*/").count() {
         return Some("*/");

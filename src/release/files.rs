@@ -93,18 +93,18 @@ impl Files {
         Ok(())
     }
 
-    /// The file of that path.
+    /// Finds the file of that path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&File> {
         self.regular.get(path)
     }
 
-    /// All files in the order of their paths' bytes.
+    /// Returns all files in the order of their paths' bytes.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &File)> {
         self.regular.iter().map(|(path, file)| (path.as_str(), file))
     }
 
-    /// The files below a directory (the empty string is the root) in order, their paths relative to it.
+    /// Returns the files below a directory (the empty string is the root) in order, their paths relative to it.
     pub fn below<'a>(&'a self, directory: &str) -> impl Iterator<Item = (&'a str, &'a File)> + use<'a> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         self.regular
@@ -118,23 +118,23 @@ impl Files {
         self.below(directory).next().is_some()
     }
 
-    /// The names of the directories directly below this one that have files, in order.
+    /// Lists the names of the directories directly below this one that have files, in order.
     #[must_use]
     pub fn directories(&self, directory: &str) -> BTreeSet<&str> {
         self.below(directory).filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect()
     }
 
-    /// The files that Flux leaves out.
+    /// Returns the files that Flux leaves out.
     pub fn ignored(&self) -> impl Iterator<Item = &str> {
         self.ignored.iter().map(String::as_str)
     }
 
-    /// The links: path and target.
+    /// Returns the links: path and target.
     pub fn links(&self) -> impl Iterator<Item = (&str, &str)> {
         self.links.iter().map(|(path, target)| (path.as_str(), target.as_str()))
     }
 
-    /// The number of files, ignored files and links.
+    /// Returns the number of files, ignored files and links.
     #[must_use]
     pub fn len(&self) -> usize {
         self.regular.len() + self.ignored.len() + self.links.len()
@@ -146,13 +146,13 @@ impl Files {
         self.len() == 0
     }
 
-    /// All bytes of all files.
+    /// Returns the size of all files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.regular.values().map(|file| file.content.len() as u64).sum()
     }
 
-    /// The paths of the files and links that differ between both, in order. Ignored files do not count.
+    /// Lists the paths of the files and links that differ between both, in order. Ignored files do not count.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut paths: BTreeSet<&String> = self.regular.keys().chain(other.regular.keys()).collect();
@@ -162,7 +162,7 @@ impl Files {
         paths.into_iter().cloned().collect()
     }
 
-    /// The same files without the directory of this name, if everything is below it.
+    /// Removes the directory of this name from all paths, if everything is below it.
     #[must_use]
     pub fn without_directory(self, directory: &str) -> Self {
         let prefix = format!("{directory}/");
@@ -170,7 +170,7 @@ impl Files {
         if paths.all(|path| path.starts_with(&prefix)) { self.moved_up(directory) } else { self }
     }
 
-    /// The content of a directory, as if the directory were the root.
+    /// Returns the content of a directory as if the directory were the root.
     fn moved_up(self, directory: &str) -> Self {
         let prefix = format!("{directory}/");
         let up = |path: String| path.strip_prefix(&prefix).map(str::to_owned);
@@ -181,7 +181,7 @@ impl Files {
         }
     }
 
-    /// The same files, with those that `leave_out` selects noted as ignored.
+    /// Notes the files that `leave_out` selects as ignored.
     pub(super) fn ignoring(mut self, leave_out: impl Fn(&str) -> bool) -> Self {
         let (ignored, regular) = self.regular.into_iter().partition(|(path, _)| leave_out(path));
         let ignored: BTreeMap<String, File> = ignored;
@@ -266,7 +266,7 @@ pub(crate) fn stands_for_git(name: &str) -> bool {
     name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
 }
 
-/// The characters that HFS+ ignores in a name (`next_hfs_char` in `utf8.c` of Git).
+/// Whether HFS+ ignores the character in a name (`next_hfs_char` in `utf8.c` of Git).
 fn is_ignored_by_hfs(character: char) -> bool {
     matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

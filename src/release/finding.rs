@@ -84,7 +84,7 @@ words! {
 }
 
 impl Reason {
-    /// The hint, if it is the same in every case; other findings have hints of their own.
+    /// Returns the hint, if it is the same in every case; other findings have hints of their own.
     fn remedy(self) -> Option<&'static str> {
         match self {
             Self::InvalidArchive => Some("pack or download it again"),
@@ -148,13 +148,13 @@ pub fn listed(names: &[String], most: usize) -> String {
 }
 
 impl Finding {
-    /// An error about a whole file, or about the whole release if `file` is empty.
+    /// Creates an error about a whole file, or about the whole release if `file` is empty.
     #[must_use]
     pub fn error(reason: Reason, file: &str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, reason, file, &message.into())
     }
 
-    /// A warning about a whole file, or about the whole release if `file` is empty.
+    /// Creates a warning about a whole file, or about the whole release if `file` is empty.
     #[must_use]
     pub fn warning(reason: Reason, file: &str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, reason, file, &message.into())
@@ -174,13 +174,13 @@ impl Finding {
         }
     }
 
-    /// The same finding, with its place in the file's source.
+    /// Adds the place in the file's source to the finding.
     #[must_use]
     pub fn at(self, line: u64, column: u64, source: &str) -> Self {
         self.on(line, column, line_of(source, line))
     }
 
-    /// The same finding, with its place and the text of that line.
+    /// Adds the place and the text of that line to the finding.
     #[must_use]
     pub(super) fn on(mut self, line: u64, column: u64, text: Option<&str>) -> Self {
         self.line = Some(line);
@@ -189,7 +189,7 @@ impl Finding {
         self
     }
 
-    /// The same finding, with a hint.
+    /// Adds a hint to the finding.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -251,22 +251,22 @@ impl Findings {
         self.0.insert(finding);
     }
 
-    /// All findings in order.
+    /// Returns all findings in order.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
 
-    /// The findings that make the release unusable.
+    /// Returns the findings that make the release unusable.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.iter().filter(|finding| finding.severity == Severity::Error)
     }
 
-    /// The findings that do not make the release unusable.
+    /// Returns the findings that do not make the release unusable.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.iter().filter(|finding| finding.severity == Severity::Warning)
     }
 
-    /// The same findings without warnings.
+    /// Returns the findings without warnings.
     #[must_use]
     pub fn without_warnings(&self) -> Self {
         Self(self.errors().cloned().collect())
@@ -284,7 +284,7 @@ impl Findings {
         self.0.is_empty()
     }
 
-    /// Number of findings.
+    /// Returns the number of findings.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -90,7 +90,7 @@ impl Rules {
 }
 
 impl Files {
-    /// The same files, with those that Flux leaves out of an artifact noted as ignored.
+    /// Notes the files that Flux leaves out of an artifact as ignored.
     pub fn without_ignored(self) -> Result<Self, Box<Finding>> {
         let rules = Rules::new(self.ignore_files())?;
         Ok(self.ignoring(|path| rules.leave_out(path)))
@@ -162,14 +162,15 @@ impl Pattern {
         }
     }
 
-    /// A pattern without `/` matches at any depth; if it matches a directory, it matches all files below it.
+    /// Whether a pattern without `/` matches. It matches at any depth; if it matches a directory, it matches all files
+    /// below.
     fn matches_a_part(&self, name: &Wildcard, path: &[&str]) -> bool {
         let first = path.iter().position(|part| name.matches(part));
         first.is_some_and(|at| !self.directories_only || at + 1 < path.len())
     }
 
-    /// A pattern with `/` matches the beginning of a path. `**` stands for any number of directories: the first part
-    /// that fits the next pattern part is taken, without backtracking.
+    /// Whether a pattern with `/` matches the beginning of a path. `**` stands for any number of directories: the first
+    /// part that fits the next pattern part is taken, without backtracking.
     fn matches_from_the_domain(&self, parts: &[Part], mut path: &[&str]) -> bool {
         let mut matched = false;
         let mut anywhere = false;

@@ -20,7 +20,7 @@ pub struct Components {
     pub node_image: Option<String>,
 }
 
-/// The Kubernetes version and the parts' versions; `None`, with findings, if they are unknown.
+/// Reads the Kubernetes version and the parts' versions; `None`, with findings, if they are unknown.
 pub(super) fn read(
     name: &ReleaseName,
     files: &Files,

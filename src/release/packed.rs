@@ -12,7 +12,7 @@ use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
 const ARCHIVES: [(&str, &str); 3] =
     [("-cluster-class-", CLUSTER_CLASS), ("-cluster-addon-", CLUSTER_ADDON), ("-node-image-", NODE_IMAGES)];
 
-/// The unpacked files of a release, and whether one of them was such an archive.
+/// Unpacks the archives among the files of a release; returns all files, and whether there was such an archive.
 pub(super) fn unpack(
     name: &ReleaseName,
     mut files: Files,
@@ -44,12 +44,13 @@ pub(super) fn unpack(
     (files, true)
 }
 
-/// The first such archive among a release's files.
+/// Finds the first such archive among a release's files.
 pub(super) fn archive<'a>(name: &ReleaseName, files: &'a Files) -> Option<&'a str> {
     files.iter().map(|(path, _)| path).find(|path| directory_of(name, path).is_some())
 }
 
-/// The directory for the content of `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz` and the like.
+/// Returns the directory for the content of an archive such as
+/// `<provider>-<stack>-<major>-<minor>-cluster-class-<version>.tgz`.
 fn directory_of(name: &ReleaseName, path: &str) -> Option<&'static str> {
     let part = path.strip_suffix(".tgz")?.strip_prefix(&name.prefix())?;
     ARCHIVES.into_iter().find(|(infix, _)| part.starts_with(infix)).map(|(_, directory)| directory)

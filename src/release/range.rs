@@ -15,7 +15,7 @@ const MAX_RANGE_BYTES: usize = 512;
 /// Maximum number of alternatives, as in Masterminds/semver.
 const MAX_ALTERNATIVES: usize = 32;
 
-/// The version of a chart: a semantic version that may begin with `v` and may lack its minor and patch.
+/// Parses the version of a chart: a semantic version that may begin with `v` and may lack its minor and patch.
 #[must_use]
 pub fn version(text: &str) -> Option<Version> {
     let partial = Partial::parse(text)?;
@@ -123,7 +123,7 @@ impl Comparator {
     }
 }
 
-/// `~0.0.0` stands for every version.
+/// Whether the bound is 0.0.0: `~0.0.0` stands for every version.
 fn is_zero(bound: &Partial) -> bool {
     let Version { major: 0, minor: 0, patch: 0, .. } = bound.version else { return false };
     bound.precision == Precision::Patch
@@ -149,7 +149,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Comparators that must all match.
+/// Parses Comparators that must all match.
 fn alternative(text: &str) -> Option<Vec<Comparator>> {
     let mut rest = text.trim_start();
     let mut all = Vec::new();
@@ -170,7 +170,7 @@ fn alternative(text: &str) -> Option<Vec<Comparator>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// An operator, a version, and the rest of the text.
+/// Parses an operator and a version; returns them and the rest of the text.
 fn comparator(text: &str) -> Option<(Option<Operator>, Partial, &str)> {
     let signs = text.find(|character| !"=!<>~^".contains(character))?;
     let (signs, rest) = text.split_at(signs);
@@ -196,13 +196,13 @@ fn bound(text: &str) -> Option<(Partial, &str)> {
     Some((Partial::parse(version)?, after))
 }
 
-/// The upper bound of `1.2 - 1.4`, and the rest of the text.
+/// Parses the upper bound of `1.2 - 1.4`; returns it and the rest of the text.
 fn hyphen(text: &str) -> Option<(Partial, &str)> {
     let rest = text.strip_prefix([' ', '\t'])?.trim_start().strip_prefix('-')?;
     bound(rest.strip_prefix([' ', '\t'])?.trim_start())
 }
 
-/// The text after a blank or a comma between two comparators.
+/// Skips a blank or a comma between two comparators; returns the text after it.
 fn separator(text: &str) -> Option<&str> {
     let rest = text.trim_start();
     match rest.strip_prefix(',') {

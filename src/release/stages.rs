@@ -77,8 +77,8 @@ pub struct WaitObject {
     pub namespace: Option<String>,
 }
 
-/// All stages by hook, and whether they are complete: `false`, with findings, if one has an error and is left out.
-/// `None` if the release is of the single-chart form.
+/// Reads all stages by hook. The flag says whether they are complete: `false`, with findings, if one has an error and
+/// is left out. `None` if the release is of the single-chart form.
 pub(super) fn read(
     files: &Files,
     limits: &Limits,
@@ -93,7 +93,7 @@ pub(super) fn read(
     Some((stages, complete))
 }
 
-/// The stages in the file, whether their addons exist or not. `None` if the release is of the single-chart form.
+/// Reads the stages in the file, whether their addons exist or not. `None` if the release is of the single-chart form.
 pub(super) fn read_alone(
     files: &Files,
     limits: &Limits,

@@ -10,7 +10,7 @@ use super::cause;
 use super::report::{ConditionStatus, Report, summary};
 use super::verdict::{REPEATED_ATTEMPTS, Verdict};
 
-/// The readiness for a phase or the reason of a hold. An issue may require action by a user. A state that is in
+/// Returns the readiness for a phase or the reason of a hold. An issue may require action by a user. A state that is in
 /// progress, resolves by itself or cannot be determined is unknown.
 #[must_use]
 pub fn status_of(reason: Reason) -> ConditionStatus {
@@ -41,7 +41,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
 }
 
 impl Verdict {
-    /// The verdict in one word, for lists in a status.
+    /// Returns the verdict as one word, for lists in a status.
     #[must_use]
     pub fn phase(&self) -> Reason {
         match self {
@@ -62,8 +62,8 @@ impl Verdict {
         }
     }
 
-    /// The report about the object alone. Its reason is the cause in Flux's message if a retry alone does not fix that
-    /// cause, otherwise Flux's reason if there is one, otherwise the phase.
+    /// Reports on the object alone. Its reason is the cause in Flux's message if a retry alone does not fix that cause,
+    /// otherwise Flux's reason if there is one, otherwise the phase.
     #[must_use]
     pub fn report(&self) -> Report {
         let reason = match (self.cause(), self) {
@@ -74,7 +74,7 @@ impl Verdict {
         Report::new(status_of(self.phase()), reason, &self.message())
     }
 
-    /// The cause of the failure, if the message names one.
+    /// Returns the cause of the failure, if the message names one.
     fn cause(&self) -> Option<Reason> {
         match self {
             Self::Failed { message, .. } | Self::Retrying { message, .. } => cause::reason(message),
@@ -110,8 +110,8 @@ impl Verdict {
     }
 }
 
-/// `ClusterAddon`'s `AddonsReady`: over the addons of one Cluster, in the release's order. An addon without a report was
-/// not seen yet. `of` names the release of the addons: ` of <release>`.
+/// Computes `AddonsReady` of a `ClusterAddon` over the addons of one Cluster, in the release's order. An addon without a
+/// report was not seen yet. `of` names the release of the addons: ` of <release>`.
 #[must_use]
 pub fn addons_ready<Name: Display>(addons: &[(Name, Option<Report>)], of: &str) -> Report {
     let is_ready = |report: &Option<Report>| {
@@ -126,14 +126,14 @@ pub fn addons_ready<Name: Display>(addons: &[(Name, Option<Report>)], of: &str) 
     Report::new(sum.status, &sum.reason, &format!("{numbers}; {}", sum.message))
 }
 
-/// A condition about a single object: `SourceReady`, `ClusterClassReady`, `NodeImagesReady`. Without a verdict the
-/// object was not seen yet.
+/// Computes a condition about a single object: `SourceReady`, `ClusterClassReady`, `NodeImagesReady`. Without a verdict
+/// the object was not seen yet.
 #[must_use]
 pub fn object_ready(verdict: Option<&Verdict>) -> Report {
     verdict.map_or_else(Report::not_yet_reported, Verdict::report)
 }
 
-/// kstatus' `Reconciling`, which exists only while it is true: an object is being reconciled.
+/// Computes kstatus' `Reconciling`, which exists only while it is true: an object is being reconciled.
 #[must_use]
 pub fn reconciling<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
     let on_its_way =
@@ -141,7 +141,7 @@ pub fn reconciling<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Optio
     verdicts.into_iter().find(on_its_way).map(|verdict| verdict.report().become_true())
 }
 
-/// kstatus' `Stalled`, which exists only while it is true: Flux gave up on an object.
+/// Computes kstatus' `Stalled`, which exists only while it is true: Flux gave up on an object.
 #[must_use]
 pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Report> {
     let given_up = |verdict: &&Verdict| match verdict {

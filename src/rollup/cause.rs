@@ -12,7 +12,7 @@ const TEXTS: [(Reason, &[&str]); 6] = [
     (Reason::RefusedByChart, &["don't meet the specifications of the schema"]),
 ];
 
-/// The cause that a message names, if a retry alone does not fix it.
+/// Finds the cause that a message names, if a retry alone does not fix it.
 pub(super) fn reason(message: &str) -> Option<Reason> {
     let has_all = |texts: &&[&str]| texts.iter().all(|text| message.contains(text));
     TEXTS.iter().find(|(_, texts)| has_all(texts)).map(|(reason, _)| *reason)
@@ -21,7 +21,7 @@ pub(super) fn reason(message: &str) -> Option<Reason> {
 /// The beginnings of messages of helm-controller and kustomize-controller about an unreadable Secret with a kubeconfig.
 const KUBECONFIG: [&str; 2] = ["could not get KubeConfig secret '", "unable to read KubeConfig secret '"];
 
-/// The message about a missing Secret with the kubeconfig: the same for every controller that misses it.
+/// Returns the message about a missing Secret with the kubeconfig: the same for every controller that misses it.
 pub(super) fn missing_kubeconfig(message: &str) -> Option<String> {
     let rest = KUBECONFIG.iter().find_map(|start| message.strip_prefix(start))?;
     let (secret, why) = rest.split_once('\'')?;

@@ -111,8 +111,8 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     }
 }
 
-/// The time since which an addon's object is expected to have its current state; deadlines count from it. `old` is the
-/// entry in the status. Deadlines do not run while an object is settled.
+/// Returns the time since which an addon's object is expected to have its current state; deadlines count from it. `old`
+/// is the entry in the status. Deadlines do not run while an object is settled.
 #[must_use]
 pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timestamp) -> Timestamp {
     let settled = |phase: &str| {
@@ -154,12 +154,12 @@ impl Of {
     }
 }
 
-/// The addons that belong to the release.
+/// Lists the addons that belong to the release.
 fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
     facts.addons.iter().filter(|addon| !is_removed(addon))
 }
 
-/// The parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
+/// Lists the parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
 fn ready_parts(
     facts: &ClusterFacts,
     reports: &[(ConditionType, Report)],
@@ -181,7 +181,7 @@ fn ready_parts(
     parts.into_iter().map(|(kind, part)| (kind, Some(part))).collect()
 }
 
-/// The summary of the addons without a hold, without numbers; `None` if Flux has none to act on.
+/// Sums up the addons without a hold, without numbers; `None` if Flux has none to act on.
 fn not_held(facts: &ClusterFacts) -> Option<Report> {
     let parts = wanted(facts).filter(|addon| addon.hold.is_none());
     let parts: Vec<_> =
@@ -190,7 +190,7 @@ fn not_held(facts: &ClusterFacts) -> Option<Report> {
     is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
-/// The progress of the cluster; `is_delivered` and `is_ready` are about the whole desired release.
+/// Computes the progress of the cluster; `is_delivered` and `is_ready` are about the whole desired release.
 fn progress(
     desired: String,
     namespace: Option<String>,
@@ -223,14 +223,14 @@ fn rendered(facts: &ClusterFacts) -> Report {
     summary(&parts, (Reason::Rendered, "all fields that the values templates read are there"))
 }
 
-/// The addons with a hold that this condition reports, each with its report.
+/// Lists the addons with a hold that this condition reports, each with its report.
 fn holds(facts: &ClusterFacts, kind: ConditionType) -> Vec<(&AddonName, Option<Report>)> {
     let held_addons = facts.addons.iter().filter_map(|addon| Some((&addon.name, addon.hold.as_ref()?)));
     let held_addons = held_addons.filter(|(_, hold)| condition_of(hold.reason) == kind);
     held_addons.map(|(name, hold)| (name, Some(Report::held(hold)))).collect()
 }
 
-/// The condition that reports a hold of an addon.
+/// Returns the condition that reports a hold of an addon.
 fn condition_of(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
@@ -251,7 +251,7 @@ fn condition_of(reason: Reason) -> ConditionType {
     }
 }
 
-/// The report about addons that wait for the removal budget. They are not an issue.
+/// Reports the addons that wait for the removal budget; `None` if none waits. They are not an issue.
 fn waits(facts: &ClusterFacts) -> Option<Report> {
     let mut holds = facts.addons.iter().filter_map(|addon| addon.hold.as_ref());
     let hold = holds.find(|hold| hold.reason == Reason::PruneBudgetExceeded)?;
@@ -306,7 +306,7 @@ fn restoration(facts: &ClusterFacts, addon: &AddonFacts) -> String {
     }
 }
 
-/// The report of a condition that is unknown because an earlier one is not true.
+/// Returns the report of a condition that is unknown because an earlier one is not true.
 fn not_looked_at(facts: &ClusterFacts) -> Report {
     let available = available(facts.hold.as_ref());
     let before =
@@ -320,7 +320,7 @@ fn not_looked_at(facts: &ClusterFacts) -> Report {
     Report::new(ConditionStatus::Unknown, reason, &message)
 }
 
-/// `AddonsReady`: addons that were never delivered do not count as ready, nor do addons with a hold.
+/// Computes `AddonsReady`. Addons that were never delivered do not count as ready, nor do addons with a hold.
 fn ready(facts: &ClusterFacts, of: &Of) -> Report {
     let state = |addon: &AddonFacts| match (&addon.hold, &addon.verdict) {
         (Some(hold), _) => Some(Report { message: format!("held ({})", hold.reason), ..Report::held(hold) }),

@@ -104,7 +104,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     }
 }
 
-/// The condition `Ready` of the stack itself. `ClustersReady` reports its Clusters: a user who waits for a
+/// Computes the condition `Ready` of the stack itself. `ClustersReady` reports its Clusters: a user who waits for a
 /// `ClusterStack` must not wait for ever while Clusters are created and deleted.
 fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     let deletion = facts.deletion_hold.as_ref().map(|hold| {
@@ -152,8 +152,8 @@ fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -
         || facts.problems.iter().any(of_release)
 }
 
-/// The time at which a release that the stack repository lacks counts as missing, because Flux has fetched again. `None`
-/// for any other release.
+/// Returns the time at which a release that the stack repository lacks counts as missing, because Flux has fetched
+/// again. `None` for any other release.
 fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &str) -> Option<Timestamp> {
     let missing = Reason::ReleaseNotFound.as_str();
     let release = summary.iter().find(|release| release.name == name && release.phase == missing)?;
@@ -161,7 +161,7 @@ fn missing_after(interval: SignedDuration, summary: &[ReleaseSummary], name: &st
     since.checked_add(interval).and_then(|due| due.checked_add(FETCH_TIMEOUT)).ok()
 }
 
-/// The time at which `Stalled` may replace `Reconciling` without an event.
+/// Returns the time at which `Stalled` may replace `Reconciling` without an event.
 #[must_use]
 pub fn next_limit(
     interval: SignedDuration,
@@ -173,7 +173,7 @@ pub fn next_limit(
     limits.filter(|limit| *limit > now).min()
 }
 
-/// The summary of a release with the time at which its phase last changed.
+/// Adds the time at which its phase last changed to the summary of a release that is not ready.
 fn since(release: ReleaseSummary, old: &[ReleaseSummary], now: Timestamp) -> ReleaseSummary {
     if release.ready {
         return release;
@@ -213,7 +213,7 @@ fn synced(facts: &StackFacts) -> Report {
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 
-/// The sum of a condition of the releases that are offered or in use. For `Ready`, releases with an issue are left to
+/// Sums up a condition of the releases that are offered or in use. For `Ready`, releases with an issue are left to
 /// `ReleasesSynced`.
 fn releases_are(facts: &StackFacts, kind: ConditionType, what: &str) -> Report {
     let has_issue = |name: &ReleaseName| {
@@ -241,7 +241,7 @@ fn latest(facts: &StackFacts, old: &ClusterStackStatus) -> Option<String> {
     }
 }
 
-/// The versions that are ready, the latest first.
+/// Lists the versions that are ready, the latest first.
 fn usable(facts: &StackFacts) -> Option<String> {
     let is_ready = |state: &ReleaseState| {
         state.release.and_then(|release| release.status.as_ref()).is_some_and(|status| status.ready)
@@ -264,7 +264,7 @@ fn counts(facts: &StackFacts, old: &ClusterStackStatus) -> ReleaseCounts {
     }
 }
 
-/// The release in the summary; `None` for one that is neither installed nor wanted.
+/// Summarizes a release; `None` if it is neither installed nor wanted.
 fn summary_of(
     name: &ReleaseName,
     state: &ReleaseState,

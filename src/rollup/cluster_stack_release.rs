@@ -71,7 +71,7 @@ pub struct ReleaseFacts<'a> {
     pub deletion_hold: Option<Hold>,
 }
 
-/// The release's `Ready` in a status, in the form that its Clusters mirror.
+/// Reads the release's `Ready` in a status, in the form that its Clusters mirror.
 #[must_use]
 pub fn ready_of(status: &ClusterStackReleaseStatus) -> Report {
     mirror(&status.conditions, 0, ConditionType::Ready.as_str())
@@ -147,13 +147,13 @@ fn is_valid() -> Report {
     Report::new(ConditionStatus::True, Reason::Valid.as_str(), Reason::Valid.meaning())
 }
 
-/// Each object of a step with its report.
+/// Lists the objects of a step, each with its report.
 fn of_step<'a>(facts: &'a ReleaseFacts, step: Step) -> Vec<(&'a ObjectId, Option<Report>)> {
     let objects = facts.objects.iter().filter(|object| object.step == step);
     objects.map(|object| (&object.id, Some(report(object)))).collect()
 }
 
-/// The report of an object. A missing commit has a reason of its own: only the commit fixes it.
+/// Returns the report of an object. A missing commit has a reason of its own: only the commit fixes it.
 fn report(object: &ObjectFacts) -> Report {
     let report = object_ready(object.verdict.as_ref());
     let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
@@ -180,7 +180,7 @@ fn node_images(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> Report 
     }
 }
 
-/// The report that an object of another client has the name of a planned one, which ended the delivery.
+/// Reports that an object of another client has the name of a planned one, which ended the delivery.
 fn existing(facts: &ReleaseFacts) -> Option<Report> {
     facts.class_hold.as_ref().filter(|hold| hold.reason == Reason::AlreadyExists).map(Report::held)
 }
@@ -217,7 +217,7 @@ fn in_use(facts: &ReleaseFacts) -> Report {
     }
 }
 
-/// The progress that does not depend on Flux.
+/// Reports the progress that does not depend on Flux.
 fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
     let waits = match &facts.content {
         ContentFacts::Unread(report) => Some(report.clone()),
@@ -228,7 +228,7 @@ fn on_its_way(facts: &ReleaseFacts) -> Option<Report> {
     Some(report.become_true())
 }
 
-/// The problems that only a person can fix.
+/// Reports the problems that only a person can fix.
 fn given_up(facts: &ReleaseFacts) -> Option<Report> {
     let report = match &facts.content {
         ContentFacts::Unusable(report) if report.status == ConditionStatus::False => report.clone(),
@@ -237,7 +237,7 @@ fn given_up(facts: &ReleaseFacts) -> Option<Report> {
     Some(report.become_true())
 }
 
-/// The addons in the release's order.
+/// Lists the addons in the release's order.
 fn addons(release: &Release) -> Vec<ReleaseAddon> {
     release.addons.iter().map(|addon| status_of_addon(release, addon)).collect()
 }

@@ -90,7 +90,7 @@ impl ClusterReadiness {
         }
     }
 
-    /// The status that the Cluster adds to `ClustersReady`; `None` if it does not count.
+    /// Returns the status that the Cluster adds to `ClustersReady`; `None` if it does not count.
     #[must_use]
     pub fn counts_as(self) -> Option<ConditionStatus> {
         match self {
@@ -101,7 +101,7 @@ impl ClusterReadiness {
         }
     }
 
-    /// The field of `status.clusters` that counts such Clusters.
+    /// Returns the field of `status.clusters` that counts such Clusters.
     #[must_use]
     pub fn field(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ impl ClusterReadiness {
         }
     }
 
-    /// The readiness of a Cluster.
+    /// Determines the readiness of a Cluster.
     #[must_use]
     pub fn of(cluster: &ClusterState) -> Self {
         let without_release = cluster.without_release.as_ref().map(|report| report.status);
@@ -142,7 +142,7 @@ impl ClusterReadiness {
     }
 }
 
-/// The condition `ClustersReady` and `status.clusters`.
+/// Computes the condition `ClustersReady` and `status.clusters`.
 ///
 /// The message has numbers by reason and the first names, never the message of a `ClusterAddon`: that changes without a
 /// change of its reason, and would make the status of the `ClusterStack` outdated or change all the time.
@@ -178,7 +178,7 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     (report, counts)
 }
 
-/// The sum of the reports that count.
+/// Sums up the reports that count.
 fn sum(counted: &BTreeMap<String, &Report>) -> Report {
     let total = counted.len();
     let good = |message: &str| Report::new(ConditionStatus::True, Reason::Applied.as_str(), message);

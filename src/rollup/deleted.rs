@@ -10,7 +10,7 @@ use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, C
 /// Conditions that exist only while they are true.
 const TEMPORARY: [ConditionType; 2] = [ConditionType::Reconciling, ConditionType::Stalled];
 
-/// The status of a `ClusterStackRelease` that is being deleted. `message` says what the deletion waits for.
+/// Computes the status of a `ClusterStackRelease` that is being deleted. `message` says what the deletion waits for.
 #[must_use]
 pub fn deleted_release(
     release: &ClusterStackRelease,
@@ -23,7 +23,7 @@ pub fn deleted_release(
     ClusterStackReleaseStatus { ready: false, observed_generation: Some(generation), conditions, ..old }
 }
 
-/// The status of a `ClusterStack` that is being deleted. `message` says what the deletion waits for.
+/// Computes the status of a `ClusterStack` that is being deleted. `message` says what the deletion waits for.
 #[must_use]
 pub fn deleted_stack(stack: &ClusterStack, message: &str, now: Timestamp) -> ClusterStackStatus {
     let old = stack.status.clone().unwrap_or_default();
@@ -32,8 +32,8 @@ pub fn deleted_stack(stack: &ClusterStack, message: &str, now: Timestamp) -> Clu
     ClusterStackStatus { observed_generation: Some(generation), conditions, ..old }
 }
 
-/// The conditions of an object that is being deleted, derived from those before: it is not ready, and the other
-/// conditions are no longer checked. `message` says what the deletion waits for.
+/// Computes the conditions of an object that is being deleted, derived from those before: it is not ready, and the
+/// other conditions are no longer checked. `message` says what the deletion waits for.
 #[must_use]
 pub fn conditions_of_deleted(
     message: &str,

@@ -35,7 +35,7 @@ pub struct SourceFacts<'a> {
     pub moment: Moment,
 }
 
-/// The status of the followed `GitRepository`, and the verdict on it.
+/// Computes the status of the followed `GitRepository`, and the verdict on it.
 #[must_use]
 pub fn followed_source(facts: SourceFacts) -> (FollowedSource, Option<Verdict>) {
     let (name, now, found) = (facts.key.to_string(), facts.moment.now, facts.found);
@@ -79,8 +79,8 @@ fn recorded(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
     }
 }
 
-/// The verdict on a `GitRepository`. A branch moves, so the commit that was fetched last is the expected one: another
-/// fetch always follows, and waits for source-controller.
+/// Judges a `GitRepository`. A branch moves, so the commit that was fetched last is the expected one: another fetch
+/// always follows, and waits for source-controller.
 fn verdict(found: &FluxObject, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
     let commit = found.status.artifact().and_then(|artifact| artifact.revision.rsplit(':').next());
     let expected = Expected { spec_digest: digest.clone(), version: commit.map(str::to_owned), since };

@@ -78,7 +78,8 @@ pub(super) fn helm_release(
     moment.judge(verdict, object, expected)
 }
 
-/// Applied, unless Flux has found drift since. If drift detection is off, the condition is from the time when it was on.
+/// Returns `Applied`, unless Flux has found drift since. If drift detection is off, the condition is from the time when
+/// it was on.
 fn unless_drifted(object: &FluxObject, deadline: Timestamp) -> Verdict {
     let drift = object.conditions.with("Drifted", Status::True).map(|drift| drift.message.clone());
     match (object.refers_to.drift_detection, drift) {
@@ -90,7 +91,8 @@ fn unless_drifted(object: &FluxObject, deadline: Timestamp) -> Verdict {
     }
 }
 
-/// The time to request a retry of an installation that Flux gave up on; `None` if Flux did not, or has an open request.
+/// Returns the time to request a retry of an installation that Flux gave up on; `None` if Flux did not, or has an open
+/// request.
 #[must_use]
 pub fn retry_at(object: &FluxObject) -> Option<Timestamp> {
     let is_asked = object.metadata.requested_at != object.last_handled_reconcile_at;
@@ -157,7 +159,7 @@ fn has_failed_often(object: &FluxObject, status: &HelmReleaseStatus) -> bool {
     attempts(status) >= REPEATED_ATTEMPTS && object.current_with("Released", Status::False).is_some()
 }
 
-/// Number of failed attempts: Flux's count, and at least the revisions of a Helm release that never worked. Flux's own
+/// Counts failed attempts: Flux's count, and at least the revisions of a Helm release that never worked. Flux's own
 /// counter restarts when the operator makes it retry an installation that it gave up on.
 fn attempts(status: &HelmReleaseStatus) -> i64 {
     let history = &status.history;
@@ -166,7 +168,7 @@ fn attempts(status: &HelmReleaseStatus) -> i64 {
     revisions.map_or(0, |latest| latest.version).max(status.failures)
 }
 
-/// The part that is missing although Flux reports success; otherwise Flux's message.
+/// Names what is missing although Flux reports success; otherwise returns Flux's message.
 fn awaited(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> String {
     let generation = object.metadata.generation;
     if object.conditions.with("Ready", Status::True).is_none() {
@@ -204,12 +206,12 @@ fn waiting(status: &HelmReleaseStatus, reason: &str, message: &str) -> Verdict {
     Verdict::Waiting { reason: reason.to_owned(), message: message.to_owned(), last_good }
 }
 
-/// The latest Helm release, if it is the deployed one.
+/// Returns the latest Helm release, if it is the deployed one.
 fn deployed(status: &HelmReleaseStatus) -> Option<&Snapshot> {
     status.history.first().filter(|snapshot| snapshot.status == "deployed")
 }
 
-/// The cause of the last failure, otherwise Flux's message.
+/// Returns the cause of the last failure, otherwise Flux's message.
 fn last_words(object: &FluxObject) -> String {
     object
         .current_with("Released", Status::False)

@@ -45,7 +45,7 @@ pub(super) fn kustomization(
     moment.judge(verdict, object, expected)
 }
 
-/// The part that is missing although Flux reports success; otherwise Flux's message.
+/// Names what is missing although Flux reports success; otherwise returns Flux's message.
 fn awaited(object: &FluxObject, status: &KustomizationStatus, expected: &Expected) -> String {
     let is_ready = object.conditions.with("Ready", Status::True).is_some();
     match (&status.last_applied_revision, &expected.version) {

@@ -19,7 +19,7 @@ pub struct SeenLease {
 }
 
 impl SeenLease {
-    /// The Lease after it was read once more.
+    /// Returns the Lease after another read; `before` is the result of the previous one.
     #[must_use]
     pub fn read(before: Option<Self>, renewed: Timestamp, now: Timestamp) -> Self {
         before.filter(|before| before.renewed == renewed).unwrap_or(Self { renewed, seen: now })
@@ -44,8 +44,8 @@ pub enum Pulse {
 }
 
 impl Pulse {
-    /// The pulse of a controller with this Lease. `moved` is the time at which one of its objects last changed its
-    /// status. A Lease left over from an earlier leader election proves nothing while objects change.
+    /// Determines the pulse of a controller with this Lease. `moved` is the time at which one of its objects last
+    /// changed its status. A Lease left over from an earlier leader election proves nothing while objects change.
     #[must_use]
     pub fn of(lease: Option<SeenLease>, moved: Option<Timestamp>, now: Timestamp) -> Self {
         let is_over = |since: Timestamp| now.duration_since(since) >= LEASE_TIMEOUT;
@@ -69,7 +69,7 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// A controller of which nothing is known.
+    /// Describes a controller of which nothing is known.
     #[must_use]
     pub fn unknown() -> Self {
         Self { name: "the Flux controller", pulse: Pulse::Unknown { moved: None } }

@@ -31,22 +31,22 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report whose reason and message are valid for a condition, whatever they were: a reason that the API would
-    /// refuse becomes `Unrecognized`, a message becomes one line of at most 1,024 characters.
+    /// Creates a report whose reason and message are valid for a condition, whatever they were: a reason that the API
+    /// would refuse becomes `Unrecognized`, a message becomes one line of at most 1,024 characters.
     #[must_use]
     pub fn new(status: ConditionStatus, reason: &str, message: &str) -> Self {
         let reason = if is_reason(reason) { reason } else { Reason::Unrecognized.as_str() };
         Self { status, reason: reason.to_owned(), message: one_line(message) }
     }
 
-    /// The report before anything was observed: unknown, never true.
+    /// Creates the report before anything was observed: unknown, never true.
     #[must_use]
     pub fn not_yet_reported() -> Self {
         Self::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), "not yet reported")
     }
 
-    /// The condition of type `kind`, about `generation` of its object. `old` are the conditions of the object: the
-    /// transition time changes only if the status does.
+    /// Creates the condition of type `kind`, about `generation` of its object. `old` are the conditions of the object:
+    /// the transition time changes only if the status does.
     #[must_use]
     pub fn condition(
         self,
@@ -90,7 +90,7 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
     Report::new(condition.status.clone().into(), &condition.reason, &condition.message)
 }
 
-/// One report of several parts of one object, each with its name; a missing part is not yet reported.
+/// Combines the parts of one object into one report, each with its name; a missing part is not yet reported.
 ///
 /// The reason is that of the worst parts, `Several` if they have different ones. The message has every part that is not
 /// good, the worst first, otherwise in the order given. Parts with one cause appear once, with at most three names.
@@ -124,8 +124,8 @@ pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &
     Report::new(status, &reason, &messages.join("; "))
 }
 
-/// One report of one condition of many objects (`what`: their name in the plural), each with its name. The message has
-/// counts, the worst and most frequent reasons first, and at most three names for each of three reasons.
+/// Combines one condition of many objects (`what`: their name in the plural) into one report, each with its name. The
+/// message has counts, the worst and most frequent reasons first, and at most three names for each of three reasons.
 #[must_use]
 pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -> Report {
     let missing = Report::not_yet_reported();
@@ -139,8 +139,8 @@ pub fn aggregate(what: &str, objects: &[(&str, Option<Report>)], good: Reason) -
     Report::new(status, &reason, &format!("{ready} of {total} {what}: {groups}"))
 }
 
-/// The status and the reason of the worst of many objects, and all that are not good by their reasons: the worst and
-/// most frequent first, at most three names for each of three reasons. `None` if all are good.
+/// Returns the status and the reason of the worst of many objects, and all that are not good by their reasons: the
+/// worst and most frequent first, at most three names for each of three reasons. `None` if all are good.
 pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStatus, String, String)> {
     let (status, reason) = worst(objects.iter().map(|(_, report)| *report))?;
     let mut names: BTreeMap<(ConditionStatus, &str), Vec<&str>> = BTreeMap::new();
@@ -156,7 +156,7 @@ pub(super) fn aggregate_of(objects: &[(&str, &Report)]) -> Option<(ConditionStat
     Some((status, reason, with_rest(texts, groups.len(), "reasons")))
 }
 
-/// The status and reason of the worst reports; `None` if all are good.
+/// Returns the status and reason of the worst reports; `None` if all are good.
 fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(ConditionStatus, String)> {
     let status = reports
         .clone()
@@ -169,7 +169,7 @@ fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(Condi
     Some((status, reason.to_owned()))
 }
 
-/// The first names in alphabetical order, and the number of the others.
+/// Lists the first names in alphabetical order, and the number of the others.
 fn first(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     with_rest(names.iter().map(|name| (*name).to_owned()), names.len(), "others")
@@ -183,7 +183,7 @@ fn with_rest(items: impl Iterator<Item = String>, count: usize, what: &str) -> S
     }
 }
 
-/// The form of the reason of a condition (`metav1.Condition`, without its rarer `,` and `:`).
+/// Whether a text has the form of the reason of a condition (`metav1.Condition`, without its rarer `,` and `:`).
 fn is_reason(text: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.len() <= 128

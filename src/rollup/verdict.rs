@@ -32,8 +32,8 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The expectation that the status of a `ClusterAddon` keeps. `None` without a digest (first start, lost status):
-    /// then the object is applied once more, which changes nothing if nothing differs, and returns the digest.
+    /// Reads the expectation that the status of a `ClusterAddon` keeps. `None` without a digest (first start, lost
+    /// status): then the object is applied once more, which changes nothing if nothing differs, and returns the digest.
     #[must_use]
     pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
         let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
@@ -156,7 +156,8 @@ impl fmt::Display for Silence {
 }
 
 impl Verdict {
-    /// The rows that every table begins with, which trust nothing in the status.
+    /// Judges by the rows that every table begins with, which trust nothing in the status; `None` if none of them
+    /// applies.
     pub(super) fn before_status(object: &FluxObject, expected: &Expected) -> Option<Self> {
         if object.metadata.terminating {
             Some(Self::Terminating)
@@ -169,7 +170,8 @@ impl Verdict {
         }
     }
 
-    /// A failure that Flux gave up on: with the message of `Stalled`, and that of `Ready`, which names the cause.
+    /// Creates the verdict for a failure that Flux gave up on: with the message of `Stalled`, and that of `Ready`,
+    /// which names the cause.
     pub(super) fn stalled(object: &FluxObject, stalled: &Condition) -> Self {
         let ready =
             object.current_with("Ready", Status::False).filter(|ready| ready.message != stalled.message);
@@ -177,7 +179,7 @@ impl Verdict {
         Self::Failed { class: Class::Terminal, reason: stalled.reason.clone(), message }
     }
 
-    /// A failure that Flux retries, with the message of `Ready`.
+    /// Creates the verdict for a failure that Flux retries, with the message of `Ready`.
     pub(super) fn failing(ready: &Condition) -> Self {
         if let Some(waiting) = Self::without_kubeconfig(&ready.message, None) {
             return waiting;
@@ -185,7 +187,7 @@ impl Verdict {
         Self::Failed { class: Class::Transient, reason: ready.reason.clone(), message: ready.message.clone() }
     }
 
-    /// A wait for the Secret with the kubeconfig, if a message reports it as missing.
+    /// Creates the verdict for a wait for the Secret with the kubeconfig, if a message reports it as missing.
     pub(super) fn without_kubeconfig(message: &str, last_good: Option<String>) -> Option<Self> {
         let message = cause::missing_kubeconfig(message)?;
         Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
@@ -216,13 +218,14 @@ impl Verdict {
 }
 
 impl Moment {
-    /// A moment with this time, an unknown controller and the default deadline.
+    /// Creates a moment with this time, an unknown controller and the default deadline.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self { now, applier: Applier::unknown(), deadline: DEADLINE }
     }
 
-    /// The sign that the controller of the object is dead, whatever its objects wait for.
+    /// Returns the sign that the controller of the object is dead, whatever its objects wait for; `None` if there is
+    /// none.
     #[must_use]
     pub fn dead(&self) -> Option<Silence> {
         match self.applier.pulse {
@@ -231,7 +234,7 @@ impl Moment {
         }
     }
 
-    /// The verdict from the object's status alone, unless time limits override it.
+    /// Applies the time limits to the verdict from the object's status alone: one that has passed overrides it.
     pub(super) fn judge(&self, verdict: Verdict, object: &FluxObject, expected: &Expected) -> Verdict {
         if matches!(verdict, Verdict::Terminating | Verdict::Suspended | Verdict::Foreign { .. }) {
             return verdict;
@@ -243,12 +246,12 @@ impl Moment {
         }
     }
 
-    /// The time from which an object with this expectation is late.
+    /// Returns the time from which an object with this expectation is late.
     pub(super) fn deadline_of(&self, expected: &Expected) -> Timestamp {
         expected.since.saturating_add(self.deadline).unwrap_or(Timestamp::MAX)
     }
 
-    /// The time at which the verdict may change without a change of the object: the next of the time limits.
+    /// Returns the time at which the verdict may change without a change of the object: the next of the time limits.
     #[must_use]
     pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
         let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
@@ -278,7 +281,7 @@ impl Moment {
         }
     }
 
-    /// The verdict after the deadline. All verdicts that can alternate while Flux retries become the same.
+    /// Returns the verdict after the deadline. All verdicts that can alternate while Flux retries become the same.
     fn overdue(&self, verdict: Verdict) -> Verdict {
         let message = match verdict {
             Verdict::Retrying { message, .. }
@@ -292,21 +295,22 @@ impl Moment {
     }
 }
 
-/// The messages of the existing conditions.
+/// Joins the messages of the existing conditions.
 pub(super) fn join_messages<const COUNT: usize>(conditions: [Option<&Condition>; COUNT]) -> String {
     let messages = conditions.into_iter().flatten().map(|condition| condition.message.as_str());
     messages.filter(|message| !message.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-/// Flux's message about its progress.
+/// Returns Flux's message about its progress.
 pub(super) fn doing(object: &FluxObject) -> String {
     let reconciling = object.conditions.with("Reconciling", Status::True);
     let condition = reconciling.or_else(|| object.conditions.get("Ready"));
     condition.map(|condition| condition.message.clone()).unwrap_or_default()
 }
 
-/// The time since which a request to reconcile was not handled. Flux notes it only at the end of a reconciliation, so
-/// while Flux reconciles nothing is overdue. A value that is not a time was not written by us and does not count.
+/// Returns the time since which a request to reconcile was not handled. Flux notes it only at the end of a
+/// reconciliation, so while Flux reconciles nothing is overdue. A value that is not a time was not written by us and
+/// does not count.
 fn unhandled_since(object: &FluxObject) -> Option<Timestamp> {
     let requested = object.metadata.requested_at.as_ref()?;
     let handled = object.last_handled_reconcile_at.as_ref() == Some(requested);

@@ -85,7 +85,7 @@ impl ApiServer {
         self.get_dynamic(key, &()).await
     }
 
-    /// Like [`ApiServer::get`], for a kind that is only known at run time.
+    /// Fetches an object as [`ApiServer::get`] does, of a kind that is only known at run time.
     pub async fn get_dynamic<K: Kind>(
         &self,
         key: &Key,
@@ -111,7 +111,7 @@ impl ApiServer {
         self.apply_dynamic(key, object, before, &()).await
     }
 
-    /// Like [`ApiServer::apply`], for a kind that is only known at run time.
+    /// Applies an object as [`ApiServer::apply`] does, of a kind that is only known at run time.
     pub async fn apply_dynamic<K: Kind>(
         &self,
         key: &Key,
@@ -153,7 +153,7 @@ impl ApiServer {
         self.patch_as(key, operations, self.field_manager, kind).await
     }
 
-    /// Like [`ApiServer::patch`], as another field manager.
+    /// Changes an object as [`ApiServer::patch`] does, as another field manager.
     pub async fn patch_as<K: Kind>(
         &self,
         key: &Key,
@@ -254,7 +254,7 @@ fn is_of(object: &impl Resource, version: Option<&str>) -> bool {
     version.is_some() && object.resource_version().as_deref() == version
 }
 
-/// A builder of requests about a kind's objects. An empty namespace is that of cluster-scoped kinds.
+/// Creates a builder of requests about a kind's objects. An empty namespace is that of cluster-scoped kinds.
 fn resource<K: Resource>(key: &Key, kind: &K::DynamicType) -> Request {
     let namespace = Some(key.namespace.as_str()).filter(|namespace| !namespace.is_empty());
     Request::new(K::url_path(kind, namespace))

@@ -32,7 +32,7 @@ pub use writing::Writing;
 
 /// A cached object, and the keys that index it.
 pub trait Cached: Resource + Send + Sync + 'static {
-    /// The index keys of the object, such as its owner's key: see [`Cache::by_index`].
+    /// Returns the index keys of the object, such as its owner's key: see [`Cache::by_index`].
     fn index_keys(&self) -> Vec<String> {
         Vec::new()
     }
@@ -89,19 +89,19 @@ impl<K> Default for Cache<K> {
 }
 
 impl<K: Cached> Cache<K> {
-    /// The object with this key.
+    /// Finds the object with this key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.read().by_key.get(key).cloned()
     }
 
-    /// All objects in the order of their keys.
+    /// Returns all objects in the order of their keys.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<K>> {
         self.read().by_key.values().cloned().collect()
     }
 
-    /// The objects with this [index key](Cached::index_keys), in the order of their keys.
+    /// Finds the objects with this [index key](Cached::index_keys), in the order of their keys.
     #[must_use]
     pub fn by_index(&self, index_key: &str) -> Vec<Arc<K>> {
         let objects = self.read();
@@ -177,8 +177,8 @@ impl<K: Cached> Cache<K> {
         object
     }
 
-    /// The receiver of changes that were withheld while their objects were being written, for the task that feeds the
-    /// cache. `None` if it was taken before.
+    /// Takes the receiver of changes that were withheld while their objects were being written, for the task that feeds
+    /// the cache. `None` if it was taken before.
     #[must_use]
     pub fn late(&self) -> Option<UnboundedReceiver<Change<K>>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -204,7 +204,8 @@ impl<K: Cached> Objects<K> {
         self.insert_shared(lean(object))
     }
 
-    /// The change of an event; `None` if it reports a write of the operator, or a state that is already cached.
+    /// Applies an event, and returns its change; `None` if it reports a write of the operator, or a state that is
+    /// already cached.
     fn apply(&mut self, object: K) -> Option<Change<K>> {
         let (key, reported) = (Key::of(&object), version(&object));
         let is_ours = self.own.is_own_write(&key, reported);
@@ -217,8 +218,8 @@ impl<K: Cached> Objects<K> {
         Some(Change { before: None, now: Some(now) })
     }
 
-    /// The change of an object in a list. A list hides the events before it: a write of the operator that no event reported
-    /// may contain a change of another client that no reconcile has seen.
+    /// Applies an object of a list, and returns its change. A list hides the events before it: a write of the operator that
+    /// no event reported may contain a change of another client that no reconcile has seen.
     fn apply_listed(&mut self, object: K) -> Option<Change<K>> {
         let key = Key::of(&object);
         let is_unreported = self.own.is_own_write(&key, version(&object));
@@ -269,7 +270,7 @@ fn is_newer<K: Resource>(object: &K, known: &K) -> bool {
     }
 }
 
-/// The resource version as a number.
+/// Parses the resource version as a number.
 fn version<K: Resource>(object: &K) -> Option<u128> {
     object.resource_version()?.parse().ok()
 }

@@ -80,7 +80,7 @@ pub async fn connect(access: &ClusterAccess) -> Result<Connected, ConnectError> 
     Ok(Connected { client: Client::try_from(config.clone())?, config, namespace, server })
 }
 
-/// A proxy without its credentials.
+/// Formats a proxy without its credentials.
 fn shown(proxy: &str) -> String {
     proxy.parse().map(|url| redacted_url(&url)).unwrap_or_default().trim_end_matches('/').to_owned()
 }
@@ -128,20 +128,20 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
     Ok(config)
 }
 
-/// The cluster of a context, or of the current one.
+/// Finds the cluster of a context, or of the current one.
 fn cluster<'a>(kubeconfig: &'a Kubeconfig, context: Option<&str>) -> Option<&'a Cluster> {
     let context = context.or(kubeconfig.current_context.as_deref())?;
     let context = kubeconfig.contexts.iter().find(|named| named.name == context)?.context.as_ref()?;
     kubeconfig.clusters.iter().find(|named| named.name == context.cluster)?.cluster.as_ref()
 }
 
-/// The proxy of the environment for an API server. A kubeconfig that names one has its own, as with kubectl.
+/// Finds the proxy of the environment for an API server. A kubeconfig that names one has its own, as with kubectl.
 fn of_environment(server: &str) -> Result<Option<Proxy>, ProxyError> {
     let Ok(server) = server.parse() else { return Ok(None) };
     Ok(Proxies::of_environment().of(&server)?.cloned())
 }
 
-/// The error of a kubeconfig as text: kube quotes a path twice.
+/// Formats the error of a kubeconfig: kube quotes a path twice.
 fn in_words(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, path) => format!("{}: {error}", path.display()),
@@ -159,7 +159,7 @@ pub fn is_unanswered(error: &kube::Error) -> bool {
     matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_))
 }
 
-/// The text of a failed request: the API server's message, or every cause down to the operating system's. kube's own text
+/// Explains a failed request: the API server's message, or every cause down to the operating system's. kube's own text
 /// has neither.
 #[must_use]
 pub fn explain(error: &kube::Error) -> String {

@@ -29,12 +29,12 @@ pub struct LeaseSettings {
 }
 
 impl LeaseSettings {
-    /// Timeout of one request about the Lease, short enough to leave time for another.
+    /// Returns the timeout of one request about the Lease, short enough to leave time for another.
     fn request_timeout(&self) -> Duration {
         self.renew_deadline / 2
     }
 
-    /// The announced duration: whole seconds, never less than `duration`.
+    /// Returns the announced duration: whole seconds, never less than `duration`.
     fn announced_seconds(&self) -> i32 {
         let seconds = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         i32::try_from(seconds).unwrap_or(i32::MAX)

@@ -46,7 +46,7 @@ pub struct LogSettings {
 }
 
 impl LogLevel {
-    /// The level for stackflux itself.
+    /// Returns the log level for stackflux itself.
     fn own(self) -> LevelFilter {
         match self {
             Self::Trace => LevelFilter::TRACE,
@@ -56,8 +56,8 @@ impl LogLevel {
         }
     }
 
-    /// The level for libraries. They log each failed request as an error without naming its object; the operator logs the same
-    /// failures with their objects.
+    /// Returns the log level for libraries. They log each failed request as an error without naming its object; the operator
+    /// logs the same failures with their objects.
     fn libraries(self) -> LevelFilter {
         match self {
             Self::Trace => LevelFilter::TRACE,

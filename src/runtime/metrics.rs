@@ -110,7 +110,7 @@ impl Metrics {
     }
 }
 
-/// All metrics of a registry in the text format of `OpenMetrics`.
+/// Formats all metrics of a registry in the text format of `OpenMetrics`.
 pub fn text(registry: &Registry) -> Result<String, fmt::Error> {
     let mut text = String::new();
     text::encode(&mut text, registry)?;

@@ -33,7 +33,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// The earlier of two. A failure comes before both.
+    /// Returns the earlier of two next reconciles. A failure comes before both.
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         match (self, other) {
@@ -44,7 +44,7 @@ impl Next {
     }
 }
 
-/// A reconcile at this time, a little after the limit that it stands for.
+/// Schedules a reconcile at this time, a little after the limit that it stands for.
 #[must_use]
 pub fn at(limit: Timestamp, now: Timestamp) -> Next {
     let left = limit.duration_since(now).max(SignedDuration::ZERO).unsigned_abs();
@@ -84,7 +84,7 @@ impl Trigger<Key> {
 /// Keys on their way to a [`run`].
 pub type Requests<K> = UnboundedReceiver<ScheduleRequest<K>>;
 
-/// A queue's two ends.
+/// Creates a queue's two ends.
 #[must_use]
 pub fn queue<K>() -> (Trigger<K>, Requests<K>) {
     let (sender, receiver) = unbounded();

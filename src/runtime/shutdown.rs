@@ -20,7 +20,7 @@ pub struct Shutdown(watch::Receiver<bool>);
 pub struct Ender(watch::Sender<bool>);
 
 impl Ender {
-    /// A shutdown that has not begun.
+    /// Creates a shutdown that has not begun.
     #[must_use]
     pub fn new() -> (Self, Shutdown) {
         let (sender, receiver) = watch::channel(false);

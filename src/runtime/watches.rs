@@ -71,13 +71,14 @@ impl<K: Cached> Feed<'_, K> {
     }
 }
 
-/// Name of a kind's cache in `/readyz`.
+/// Returns the name of a kind's cache in `/readyz`.
 #[must_use]
 pub fn part(name: &str) -> String {
     format!("cache of {name}")
 }
 
-/// The watch events of all objects of an API, or of those with these labels. Retries after a failure, with back-off.
+/// Streams the watch events of all objects of an API, or of those with these labels. Retries after a failure, with
+/// back-off.
 pub fn events<K>(api: Api<K>, labels: Option<&str>) -> impl Stream<Item = watcher::Result<Event<K>>> + use<K>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
@@ -114,7 +115,7 @@ where
     })
 }
 
-/// An API for a kind that is known only at run time, in all namespaces or in one.
+/// Creates an API for a kind that is known only at run time, in all namespaces or in one.
 #[must_use]
 pub fn api_of<K>(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Api<K>
 where

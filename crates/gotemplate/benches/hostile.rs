@@ -52,7 +52,7 @@ fn one(name: &str) -> ExitCode {
     if time <= TIME && memory <= MEBIBYTES { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The peak resident set of this process, from Linux.
+/// Returns the peak resident set of this process in MiB, from Linux.
 fn peak_mebibytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the peak");

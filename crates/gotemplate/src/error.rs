@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a byte offset in a source.
+    /// Finds the place of a byte offset in a source.
     pub(super) fn at(name: &str, source: &str, offset: usize) -> Self {
         let mut start = offset.min(source.len());
         while !source.is_char_boundary(start) {
@@ -54,7 +54,7 @@ impl Place {
 }
 
 impl Place {
-    /// The line at the end of a sentence: `, in "a: {{ .b }}"`.
+    /// Quotes the line for the end of a sentence: `, in "a: {{ .b }}"`.
     fn quoted(&self) -> String {
         let line = self.source_line.trim();
         if line.is_empty() { String::new() } else { format!(", in \"{line}\"") }
@@ -67,7 +67,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A line as shown in messages: without its end, and of limited length.
+/// Shortens a line for messages: without its end, and of limited length.
 fn excerpt(line: &str) -> String {
     let line = line.trim_end();
     match line.char_indices().nth(200) {

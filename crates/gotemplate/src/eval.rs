@@ -211,7 +211,7 @@ impl<'a> Evaluator<'a> {
         Fault::failed(format!("range can't iterate over a value of type {type_name}"))
     }
 
-    /// `range` over a number: from 0 up to it.
+    /// Evaluates `range` over a number: once for each number from 0 to before it.
     fn count(
         &mut self,
         dot: &Value<'a>,

@@ -56,13 +56,13 @@ impl FieldPath {
         FieldPath { segments: segments.into_iter().collect(), extent: Extent::Value }
     }
 
-    /// The keys from the root to the place; an element of a list has its index as key.
+    /// Returns the keys from the root to the place; an element of a list has its index as key.
     #[must_use]
     pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
-    /// The part of the place that is read.
+    /// Returns what is read of the place.
     #[must_use]
     pub fn extent(&self) -> Extent {
         self.extent
@@ -113,7 +113,7 @@ impl FieldPath {
     }
 }
 
-/// The element of a list that a segment names by its index.
+/// Returns the element of a list that a segment names by its index.
 fn element<'a>(items: &'a [Json], segment: &str) -> Option<&'a Json> {
     let is_index = segment.bytes().all(|byte| byte.is_ascii_digit());
     segment.parse::<usize>().ok().filter(|_| is_index).and_then(|index| items.get(index))
@@ -130,7 +130,7 @@ fn is_true(value: &Json) -> bool {
     }
 }
 
-/// The paths without those that another one covers.
+/// Returns the paths without those that another one covers.
 fn without_covered(paths: &BTreeSet<FieldPath>) -> BTreeSet<FieldPath> {
     let is_covered = |path: &FieldPath| {
         // The root always has fields.

@@ -23,7 +23,7 @@ pub(super) struct Printer<'h, 'a> {
 
 type Printed<'a> = Result<(), Fault<'a>>;
 
-/// The text that `fmt.Sprint` gives.
+/// Formats values as `fmt.Sprint` does.
 pub(super) fn sprint<'a>(heap: &mut Heap<'a>, values: &[Value<'a>]) -> Result<Vec<u8>, Fault<'a>> {
     let mut printer = Printer::new(heap);
     printer.print(values)?;
@@ -35,13 +35,13 @@ impl<'h, 'a> Printer<'h, 'a> {
         Printer { heap, buffer: Vec::new(), style: Style::default(), complaining: false }
     }
 
-    /// The output. Its memory is counted.
+    /// Returns the output, and counts its memory.
     pub(super) fn finish(self) -> Result<Vec<u8>, Fault<'a>> {
         self.heap.step_bytes(self.buffer.len())?;
         Ok(self.buffer)
     }
 
-    /// `fmt.Print`: a space between values when neither is a text.
+    /// Writes values as `fmt.Print` does: with a space between two values if neither is a text.
     pub(super) fn print(&mut self, values: &[Value<'a>]) -> Printed<'a> {
         let mut after_text = true;
         for value in values {
@@ -55,7 +55,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         Ok(())
     }
 
-    /// `fmt.Println`: a space between all values, and the end of the line.
+    /// Writes values as `fmt.Println` does: with a space between all values, and the end of the line.
     pub(super) fn print_line(&mut self, values: &[Value<'a>]) -> Printed<'a> {
         for (index, value) in values.iter().enumerate() {
             if index > 0 {
@@ -108,7 +108,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         padded
     }
 
-    /// A value that was given to `fmt` itself.
+    /// Writes a value that was given to `fmt` itself.
     fn argument(&mut self, value: &Value<'a>, verb: char) -> Printed<'a> {
         match (value, verb) {
             (Value::Nil(_), 'T' | 'v') => self.pad(b"<nil>"),
@@ -121,7 +121,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         }
     }
 
-    /// `%!d(string=hi)`
+    /// Writes a value that the verb does not fit: `%!d(string=hi)`.
     fn bad_verb(&mut self, value: &Value<'a>, verb: char) -> Printed<'a> {
         let outer = std::mem::replace(&mut self.complaining, true);
         self.push(b"%!")?;
@@ -136,7 +136,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         self.push(b")")
     }
 
-    /// `string=hi`
+    /// Writes a value after its type: `string=hi`.
     fn typed(&mut self, value: &Value<'a>) -> Printed<'a> {
         let name = value.type_name(self.heap);
         self.push(name.as_bytes())?;
@@ -144,7 +144,7 @@ impl<'h, 'a> Printer<'h, 'a> {
         self.argument(value, 'v')
     }
 
-    /// A value at some depth of the one that was given to `fmt`.
+    /// Writes a value at some depth of the one that was given to `fmt`.
     fn value(&mut self, value: &Value<'a>, verb: char, depth: usize) -> Printed<'a> {
         self.heap.step(1)?;
         match value {

@@ -57,7 +57,7 @@ pub(super) enum Parameter {
 }
 
 impl Parameter {
-    /// Go's name of the type.
+    /// Returns Go's name of the type.
     pub(super) fn type_name(self) -> &'static str {
         match self {
             Parameter::Any => "interface {}",
@@ -107,7 +107,7 @@ impl fmt::Debug for Function {
 }
 
 impl Function {
-    /// A function that needs all its arguments.
+    /// Creates a function that needs all its arguments.
     const fn new(
         name: &'static str,
         group: &'static str,
@@ -119,19 +119,19 @@ impl Function {
         Function { name, group, summary, parameters, rest: None, absence: Absence::Needed, body }
     }
 
-    /// The same function with any number of further arguments.
+    /// Returns the same function with any number of further arguments.
     const fn rest(mut self, parameter: Parameter) -> Self {
         self.rest = Some(parameter);
         self
     }
 
-    /// The same function, whose arguments may be absent fields.
+    /// Returns the same function, whose arguments may be absent fields.
     const fn allows_absence(mut self) -> Self {
         self.absence = Absence::Allowed;
         self
     }
 
-    /// The type of the argument with this index.
+    /// Returns the type of the argument with this index.
     pub(super) fn parameter(&self, index: usize) -> Option<Parameter> {
         self.parameters.get(index).copied().or(self.rest)
     }
@@ -160,7 +160,7 @@ fn all() -> impl Iterator<Item = &'static Function> {
     GROUPS.iter().flat_map(|group| group.iter())
 }
 
-/// The function of that name.
+/// Finds the function of that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     all().find(|function| function.name == name)
 }
@@ -193,12 +193,12 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The reason why a function of slim-sprig is left out, if the name is such a function.
+/// Returns the reason why a function of slim-sprig is left out, if the name is such a function.
 pub(super) fn why_refused(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
 }
 
-/// The name of the function that was probably meant.
+/// Suggests the name of the function that was probably meant.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     all()
@@ -208,7 +208,7 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The number of characters to change, add or leave out to get from one name to the other.
+/// Counts the characters to change, add or leave out to get from one name to the other.
 fn distance(from: &str, to: &str) -> usize {
     let mut previous: Vec<usize> = (0..=to.chars().count()).collect();
     for (row, expected) in from.chars().take(64).enumerate() {
@@ -240,7 +240,7 @@ pub struct FunctionInfo {
     pub most_arguments: Option<usize>,
 }
 
-/// All functions, group by group.
+/// Returns all functions, group by group.
 pub fn functions() -> impl Iterator<Item = FunctionInfo> {
     all().map(|function| FunctionInfo {
         name: function.name,

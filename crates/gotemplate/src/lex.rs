@@ -75,13 +75,13 @@ fn is_name(character: char) -> bool {
     character == '_' || character.is_alphabetic() || character.is_numeric()
 }
 
-/// `- ` after a left delimiter.
+/// Whether `- ` follows a left delimiter.
 fn trims_left(rest: &str) -> bool {
     let mut characters = rest.chars();
     characters.next() == Some('-') && characters.next().is_some_and(is_space)
 }
 
-/// ` -` before a right delimiter.
+/// Whether ` -` precedes a right delimiter.
 fn trims_right(rest: &str) -> bool {
     let mut characters = rest.chars();
     characters.next().is_some_and(is_space) && characters.next() == Some('-')
@@ -92,7 +92,7 @@ impl<'s> Lexer<'s> {
         Lexer { source, position: 0, inside_action: false, open_parentheses: 0, failed: false }
     }
 
-    /// The next token; after the last one, or after an error, always [`Kind::End`].
+    /// Returns the next token; after the last one, or after an error, always [`Kind::End`].
     pub(super) fn next_token(&mut self) -> Token {
         if self.failed {
             return self.token(Kind::End, self.position);
@@ -104,7 +104,7 @@ impl<'s> Lexer<'s> {
         })
     }
 
-    /// The byte after the last token.
+    /// Returns the byte after the last token.
     pub(super) fn position(&self) -> usize {
         self.position
     }
@@ -143,7 +143,7 @@ impl<'s> Lexer<'s> {
         Token { kind: Kind::Error, span: start..self.position.max(start), message }
     }
 
-    /// Text up to the next action; skips comments.
+    /// Reads text up to the next action; skips comments.
     fn text(&mut self) -> Lexed {
         loop {
             let start = self.position;
@@ -165,7 +165,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The start of an action, or a whole comment (`None`).
+    /// Reads the start of an action, or a whole comment (`None`).
     fn left_delimiter(&mut self) -> Result<Option<Token>, Token> {
         let start = self.position;
         self.position += 2;

@@ -52,13 +52,13 @@ impl Template {
         Ok(Template(Arc::new(Parsed { name: name.to_owned(), source: source.to_owned(), templates, fields })))
     }
 
-    /// The name that was given when the template was parsed.
+    /// Returns the name that was given when the template was parsed.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Everything that the template can read from the data, whichever branches it takes.
+    /// Returns everything that the template can read from the data, whichever branches it takes.
     #[must_use]
     pub fn fields(&self) -> &BTreeSet<FieldPath> {
         &self.0.fields

@@ -202,7 +202,7 @@ impl Parser<'_> {
         self.body(name, &token, "define clause")
     }
 
-    /// The body of a `define` or `block` up to its `end`, in a scope of its own.
+    /// Parses the body of a `define` or `block` up to its `end`, in a scope of its own.
     fn body(&mut self, name: String, token: &Token, context: &str) -> Parsed<()> {
         let outer = std::mem::take(&mut self.scope);
         let (nodes, ending) = self.deeper(token.span.start, Self::list)?;
@@ -285,7 +285,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// `if` and `with`, with all their `else if` or `else with`.
+    /// Parses `if` and `with`, with all their `else if` or `else with`.
     fn branches(&mut self, offset: usize, keyword: Keyword) -> Parsed<Branches> {
         let context = if keyword == Keyword::If { "if" } else { "with" };
         let known = self.scope.variables.len();

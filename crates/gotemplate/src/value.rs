@@ -79,7 +79,7 @@ impl MapType {
 impl<'a> Value<'a> {
     pub(super) const NOTHING: Value<'static> = Value::Nil(Nil::Nothing);
 
-    /// The field that must exist for this value to exist.
+    /// Returns the field that must exist for this value to exist.
     pub(super) fn missing_field(&self) -> Option<&FieldNames<'a>> {
         match self {
             Value::Nil(Nil::Absent(path) | Nil::Null(path)) => Some(path),
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
         matches!(self, Value::Nil(_))
     }
 
-    /// The value as an element of a list or map: nothing becomes an element that is nil.
+    /// Returns the value as an element of a list or map: `nothing` becomes an element that is nil.
     pub(super) fn into_element(self) -> Self {
         match self {
             Value::Nil(Nil::Nothing) => Value::Nil(Nil::Empty),
@@ -100,7 +100,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as the result of a pipeline: an element that is nil becomes nothing.
+    /// Returns the value as the result of a pipeline: an element that is nil becomes `nothing`.
     pub(super) fn into_result(self) -> Self {
         match self {
             Value::Nil(Nil::Empty) => Value::NOTHING,
@@ -109,7 +109,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Go's name of the value's type, as `typeOf` gives it.
+    /// Returns Go's name of the value's type, as `typeOf` gives it.
     pub(super) fn type_name(&self, heap: &Heap<'a>) -> &'static str {
         match self {
             Value::Nil(_) => "<nil>",
@@ -119,7 +119,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Go's name of the value's kind, as `kindOf` gives it.
+    /// Returns Go's name of the value's kind, as `kindOf` gives it.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Value::Nil(_) => "invalid",
@@ -148,7 +148,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The integer value, of any integer type.
+    /// Returns the value of any integer type.
     pub(super) fn integer(&self) -> Option<i64> {
         match self {
             Value::Int(value) | Value::Int64(value) => Some(*value),

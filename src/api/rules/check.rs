@@ -35,7 +35,8 @@ impl fmt::Display for Violation {
 }
 
 impl ClusterStack {
-    /// All rules that the object breaks, in the order of its fields. The API server refuses the object for the same rules.
+    /// Lists all rules that the object breaks, in the order of its fields. The API server refuses the object for the same
+    /// rules.
     #[must_use]
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();
@@ -45,7 +46,7 @@ impl ClusterStack {
 }
 
 impl StackSource {
-    /// All rules that the source breaks, with the fields that a `ClusterStack` has for them.
+    /// Lists all rules that the source breaks, with the fields that a `ClusterStack` has for them.
     #[must_use]
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();

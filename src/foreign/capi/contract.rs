@@ -13,14 +13,14 @@ use kube::core::Version;
 
 use super::GROUP;
 
-/// The contracts that a Cluster API of this version accepts, in order of preference.
+/// Lists the contracts that a Cluster API of this version accepts, in order of preference.
 fn contracts(cluster_api: &str) -> impl Iterator<Item = &str> {
     let older = (cluster_api == "v1beta2").then_some("v1beta1");
     [cluster_api].into_iter().chain(older)
 }
 
-/// The version to read a kind in: the lowest served one of the first contract that its CRD's labels name. `None` if no
-/// label names a served version.
+/// Chooses the version to read a kind in: the lowest served one of the first contract that its CRD's labels name.
+/// `None` if no label names a served version.
 #[must_use]
 pub fn version<'a>(
     labels: &'a BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub fn version<'a>(
     })
 }
 
-/// The message about a CRD without such a label.
+/// Returns the message about a CRD without such a label.
 #[must_use]
 pub fn without_label(kind: &str, group: &str, cluster_api: &str, version: &str) -> String {
     let labels: Vec<String> = contracts(cluster_api).map(|contract| format!("{GROUP}/{contract}")).collect();

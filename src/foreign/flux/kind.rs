@@ -61,19 +61,19 @@ impl FluxKind {
         }
     }
 
-    /// The kind with this name; `None` if it is not one of these kinds.
+    /// Finds the kind with this name; `None` if it is not one of these kinds.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// The name.
+    /// Returns the name of the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.names().kind
     }
 
-    /// The name of several objects.
+    /// Returns the name of the kind for several objects.
     #[must_use]
     pub const fn many(self) -> &'static str {
         self.names().kinds
@@ -85,19 +85,19 @@ impl FluxKind {
         matches!(self, Self::GitRepository | Self::HelmChart)
     }
 
-    /// Group and version.
+    /// Returns group and version of the API.
     #[must_use]
     pub const fn api_version(self) -> &'static str {
         self.names().api_version
     }
 
-    /// The API group.
+    /// Returns the API group.
     #[must_use]
     pub fn group(self) -> &'static str {
         self.group_and_version().0
     }
 
-    /// The version.
+    /// Returns the version of the API.
     #[must_use]
     pub fn version(self) -> &'static str {
         self.group_and_version().1
@@ -107,13 +107,13 @@ impl FluxKind {
         self.api_version().split_once('/').unwrap_or_default()
     }
 
-    /// The plural in URLs.
+    /// Returns the plural of the kind for URLs.
     #[must_use]
     pub fn plural(self) -> String {
         self.many().to_lowercase()
     }
 
-    /// The controller that acts on objects of the kind.
+    /// Returns the controller that acts on objects of the kind.
     #[must_use]
     pub const fn controller(self) -> &'static str {
         self.names().controller

@@ -61,31 +61,31 @@ pub struct FluxObject {
 }
 
 impl FluxObject {
-    /// The kind.
+    /// Returns the kind of the object.
     #[must_use]
     pub fn kind(&self) -> FluxKind {
         self.status.kind()
     }
 
-    /// The name.
+    /// Returns the name of the object.
     #[must_use]
     pub fn name(&self) -> &str {
         self.object.name.as_deref().unwrap_or_default()
     }
 
-    /// The value of the label that names the addon.
+    /// Returns the value of the label that names the addon.
     #[must_use]
     pub fn addon(&self) -> Option<&str> {
         self.object.labels.as_ref()?.get(labels::ADDON).map(String::as_str)
     }
 
-    /// The reference for the status of a `ClusterAddon`.
+    /// Creates the reference for the status of a `ClusterAddon`.
     #[must_use]
     pub fn reference(&self) -> AddonObject {
         AddonObject { kind: self.kind().to_string(), name: self.name().to_owned() }
     }
 
-    /// The key of the source of a `HelmChart` or `Kustomization`, or of the `HelmChart` of a `HelmRelease`.
+    /// Returns the key of the source of a `HelmChart` or `Kustomization`, or of the `HelmChart` of a `HelmRelease`.
     #[must_use]
     pub fn source(&self) -> Key {
         let References { source, source_namespace, .. } = &self.refers_to;
@@ -93,7 +93,7 @@ impl FluxObject {
         Key::new(if source_namespace.is_empty() { own } else { source_namespace }, source)
     }
 
-    /// The condition of this type, unless it names another generation of the spec as observed.
+    /// Returns the condition of this type, unless it names another generation of the spec as observed.
     #[must_use]
     pub fn current(&self, condition: &str) -> Option<&Condition> {
         self.conditions.get(condition).filter(|condition| {
@@ -101,7 +101,7 @@ impl FluxObject {
         })
     }
 
-    /// Like [`Observed::current`], if the condition has this status.
+    /// Returns the condition as [`Observed::current`] does, if it has this status.
     #[must_use]
     pub fn current_with(&self, condition: &str, status: Status) -> Option<&Condition> {
         self.current(condition).filter(|condition| condition.status == status)
@@ -125,7 +125,7 @@ impl FluxObject {
         self.observed_generation == self.metadata.generation
     }
 
-    /// The object, reduced to the address of its repository and the access to it.
+    /// Reduces the object to the address of its repository and the access to it.
     #[must_use]
     pub fn to_source(&self) -> Value {
         let (name, namespace) = (&self.object.name, &self.object.namespace);
@@ -203,7 +203,8 @@ impl References {
     }
 }
 
-/// The metadata of an object as the API server returned it, without its `managedFields`, and what they say.
+/// Reads the metadata of an object as the API server returned it, without its `managedFields`, and reads what those
+/// say.
 pub fn metadata_of(object: &Value) -> Result<(ObjectMeta, Metadata), serde_json::Error> {
     let metadata = object.get("metadata").map(Option::<WireMetadata>::deserialize).transpose()?;
     Ok(metadata.flatten().unwrap_or_default().into())
@@ -248,13 +249,13 @@ impl Resource for FluxObject {
 pub struct SpecDigest(String);
 
 impl SpecDigest {
-    /// A digest that was kept in a status.
+    /// Creates a digest from the text in a status.
     #[must_use]
     pub fn kept(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The digest of `spec` as the API server returned it.
+    /// Computes the digest of `spec` as the API server returned it.
     #[must_use]
     pub fn of(mut spec: Value) -> Self {
         if let Value::Object(fields) = &mut spec {

@@ -10,20 +10,20 @@ use super::FluxKind;
 use crate::api::{ClusterAddon, labels};
 use crate::names::Key;
 
-/// The kind that an addon's object has when the addon is not delivered by this kind.
+/// Returns the kind that an addon's object has when the addon is not delivered by this kind.
 #[must_use]
 pub fn other_kind(kind: &str) -> FluxKind {
     if kind == FluxKind::HelmRelease.as_str() { FluxKind::Kustomization } else { FluxKind::HelmRelease }
 }
 
-/// The key of a Cluster's `ClusterAddon`.
+/// Returns the key of the `ClusterAddon` for a Cluster.
 #[must_use]
 pub fn addon_key(cluster: &Key) -> Key {
     Key { namespace: cluster.namespace.clone(), name: ClusterAddon::name_for(&cluster.name) }
 }
 
-/// The Cluster of a `ClusterAddon`, which is in the same namespace. The name says it, because any client can change the spec.
-/// The spec says it for names that the operator does not give.
+/// Returns the Cluster of a `ClusterAddon`, which is in the same namespace. The name decides, because any client can change
+/// the spec; the spec decides for names that the operator does not give.
 #[must_use]
 pub fn cluster_of(addon: &ClusterAddon) -> Key {
     let by_name = addon.metadata.name.as_deref().and_then(ClusterAddon::cluster_for);
@@ -31,7 +31,7 @@ pub fn cluster_of(addon: &ClusterAddon) -> Key {
     Key::new(addon.metadata.namespace.as_deref().unwrap_or_default(), name)
 }
 
-/// The `ClusterStack` that commits the objects for the Cluster of a `ClusterAddon`, according to the status.
+/// Returns the `ClusterStack` that commits the objects for the Cluster of a `ClusterAddon`, according to the status.
 #[must_use]
 pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
     let by = addon.status.as_ref()?.committed_by.as_deref()?;
@@ -62,7 +62,7 @@ pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
     object.labels.as_ref().is_some_and(|labels| labels.contains_key(labels::APPLIED_BY_NAME))
 }
 
-/// The `Kustomization` that applies an object from a repository.
+/// Returns the `Kustomization` that applies an object from a repository.
 #[must_use]
 pub fn applier_of(object: &ObjectMeta) -> Option<Key> {
     let label = |name| object.labels.as_ref()?.get(name).cloned();
@@ -77,28 +77,28 @@ pub fn is_prune_disabled(object: &ObjectMeta) -> bool {
     maps.any(|map| map.get("kustomize.toolkit.fluxcd.io/prune").is_some_and(|value| value == "disabled"))
 }
 
-/// The object of ours that a Flux object without an owner belongs to, by its labels: objects from a repository have no
-/// owner.
+/// Finds the object of ours that a Flux object from a repository belongs to. Such an object has no owner; its labels
+/// name the object of ours.
 #[must_use]
 pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_by_label(object).filter(|_| is_applied_by_flux(object))
 }
 
-/// The object of ours that the labels of a Flux object of this kind name: Flux [applied](owner_of_applied) the object, or
-/// its owner reference was removed.
+/// Finds the object of ours that the labels of a Flux object of this kind name: Flux [applied](owner_of_applied) the
+/// object, or its owner reference was removed.
 #[must_use]
 pub fn labelled_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_of_applied(object).or_else(|| stripped_owner(kind, object))
 }
 
-/// The object of ours that a Flux object belonged to before its owner reference was removed, by a person or by garbage
-/// collection after the deletion of the owner: only the Namespace is left as an owner. Applies to the kinds whose deletion
-/// uninstalls something.
+/// Finds the object of ours that a Flux object belonged to before its owner reference was removed, by a person or by
+/// garbage collection after the deletion of the owner: only the Namespace is left as an owner. Applies to the kinds whose
+/// deletion uninstalls something.
 fn stripped_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_by_label(object).filter(|_| !kind.is_source() && is_free(object))
 }
 
-/// The Cluster whose next `ClusterAddon` takes over an object that has no owner now.
+/// Returns the Cluster whose next `ClusterAddon` takes over an object that has no owner now.
 #[must_use]
 pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
     let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;

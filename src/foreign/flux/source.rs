@@ -78,7 +78,7 @@ impl Kind for HelmChartSpec<'_> {
     const KIND: FluxKind = FluxKind::HelmChart;
 }
 
-/// The `GitRepository` of this namespace and name among objects of any kind. An object without a namespace is in
+/// Finds the `GitRepository` of this namespace and name among objects of any kind. An object without a namespace is in
 /// `default`, as for kubectl.
 pub fn git_repository<'a>(
     objects: impl IntoIterator<Item = &'a Value>,

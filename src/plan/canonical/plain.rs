@@ -60,7 +60,7 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// Digits, then perhaps a point and digits, then perhaps an exponent. `0777` is among them.
+/// Whether a text is digits, then perhaps a point and digits, then perhaps an exponent. `0777` is such a text.
 fn is_decimal(unsigned: &str) -> bool {
     let is_digit = |character: char| character.is_ascii_digit() || character == '_';
     let rest = unsigned.trim_start_matches(|character| is_digit(character) || character == ',');
@@ -72,7 +72,7 @@ fn is_decimal(unsigned: &str) -> bool {
     rest.is_empty()
 }
 
-/// Numbers in base 60 of YAML 1.1: `1:20`, `190:20:30.15`.
+/// Whether a text is a number in base 60 of YAML 1.1: `1:20`, `190:20:30.15`.
 fn is_sexagesimal(unsigned: &str) -> bool {
     unsigned.contains(':') && unsigned.bytes().all(|byte| byte.is_ascii_digit() || b":._".contains(&byte))
 }

@@ -81,7 +81,7 @@ impl Token {
     }
 }
 
-/// The text after a `[`, up to its `]`.
+/// Parses the text after a `[`, up to its `]`.
 fn parse_class(rest: &mut std::str::Chars<'_>) -> Option<Token> {
     let negated = rest.as_str().starts_with('^');
     if negated {

@@ -17,8 +17,8 @@ const UNKNOWN: [ConditionType; 4] = [
     ConditionType::AddonsReady,
 ];
 
-/// The whole status of a `ClusterAddon` whose addons are being cleaned up, derived from the status before: none of its
-/// former conditions are valid. `waits_for` is the hold that delays removing the objects from a repository.
+/// Computes the whole status of a `ClusterAddon` whose addons are being cleaned up, derived from the status before:
+/// none of its former conditions are valid. `waits_for` is the hold that delays removing the objects from a repository.
 #[must_use]
 pub fn deleted_cluster_addon(
     why: &Hold,

@@ -25,7 +25,7 @@ pub struct ObjectFacts {
 }
 
 impl ObjectFacts {
-    /// The entry of the object in the status. Its time changes only if another field does.
+    /// Creates the entry of the object in the status. Its time changes only if another field does.
     #[must_use]
     pub fn into_status(self, old: &[GeneratedObject], now: Timestamp) -> GeneratedObject {
         let before = kept(old, &self.id);
@@ -65,7 +65,7 @@ pub fn with_rest(mut present: Vec<ObjectFacts>, before: Vec<ObjectFacts>) -> Vec
     present
 }
 
-/// The entry of an object in a status.
+/// Finds the entry of an object in a status.
 #[must_use]
 pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a GeneratedObject> {
     objects
@@ -73,8 +73,8 @@ pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a Gen
         .find(|object| (&object.kind, &object.namespace, &object.name) == (&id.kind, &id.namespace, &id.name))
 }
 
-/// The time since which an object is expected to have its current state; deadlines count from it. `old` is the entry in
-/// the status. Deadlines do not run while an object is settled.
+/// Returns the time since which an object is expected to have its current state; deadlines count from it. `old` is the
+/// entry in the status. Deadlines do not run while an object is settled.
 #[must_use]
 pub fn expected_since(old: Option<&GeneratedObject>, spec_digest: &str, now: Timestamp) -> Timestamp {
     let settled = [Reason::Applied, Reason::Drifted, Reason::Fetched, Reason::Suspended];

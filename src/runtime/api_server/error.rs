@@ -86,7 +86,7 @@ impl RequestError {
         }
     }
 
-    /// The API server's answer.
+    /// Returns the API server's answer.
     fn status(&self) -> Option<&Status> {
         match &self.failure {
             RequestFailure::Kube(error) => match &**error {
@@ -97,7 +97,7 @@ impl RequestError {
         }
     }
 
-    /// The HTTP status code of the answer.
+    /// Returns the HTTP status code of the answer.
     fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)
     }
@@ -125,7 +125,8 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 impl Classify for RequestError {
-    /// The cause of a refusal (a permission, an admission policy) can end without an event, so every failure is retried.
+    /// Returns `Transient`: the cause of a refusal (a permission, an admission policy) can end without an event, so
+    /// every failure is retried.
     fn class(&self) -> Class {
         Class::Transient
     }
@@ -145,7 +146,7 @@ impl Classify for RequestError {
 
 #[cfg(test)]
 impl RequestError {
-    /// A request that the API server answered with this code and message.
+    /// Creates the error of a request that the API server answered with this code and message.
     pub(crate) fn answered(verb: Verb, code: u16, message: &str) -> Self {
         let failure = kube::Error::Api(Status::failure(message, "No").with_code(code).boxed());
         Self { verb, object: String::new(), failure: failure.into() }

@@ -40,7 +40,7 @@ impl fmt::Display for Failure {
 }
 
 impl Readiness {
-    /// The readiness of an operator that starts. `server` is the URL of the API server.
+    /// Creates the readiness of an operator that starts. `server` is the URL of the API server.
     #[must_use]
     pub fn starting(server: &str) -> Self {
         let waits = Waits { starting: true, server: server.to_owned(), parts: BTreeMap::new() };
@@ -75,8 +75,8 @@ impl Readiness {
         }
     }
 
-    /// One line for each part that is not ready, and one for all parts that wait for the API server; empty if the operator is
-    /// ready.
+    /// Lists what the operator waits for: one line for each part that is not ready, and one for all parts that wait for the
+    /// API server; empty if the operator is ready.
     #[must_use]
     pub fn waits(&self) -> Vec<String> {
         let waits = self.lock();

@@ -54,13 +54,13 @@ impl Leadership {
 pub struct Fence(watch::Receiver<Leadership>);
 
 impl Fence {
-    /// A fence that is always open, for operators without leader election.
+    /// Creates a fence that is always open, for operators without leader election.
     #[must_use]
     pub fn open() -> Self {
         Self(watch::channel(Leadership::Alone).1)
     }
 
-    /// A fence with the leadership that the sender reports.
+    /// Creates a fence with the leadership that the sender reports.
     pub(super) fn new() -> (watch::Sender<Leadership>, Self) {
         let (sender, receiver) = watch::channel(Leadership::Candidate);
         (sender, Self(receiver))

@@ -93,7 +93,7 @@ impl Holding {
 }
 
 impl Candidate {
-    /// A candidate for the Lease `namespace`/`name`. `identity` must be unique among all processes ever.
+    /// Creates a candidate for the Lease `namespace`/`name`. `identity` must be unique among all processes ever.
     #[must_use]
     pub fn new(
         client: Client,

@@ -66,7 +66,7 @@ impl Record {
         self.seen.as_ref().and_then(Seen::holder) == Some(me)
     }
 
-    /// The last state; `None` if the Lease does not exist.
+    /// Returns the last state; `None` if the Lease does not exist.
     pub(super) fn observation(&self) -> Option<Observation> {
         let seen = self.seen.as_ref()?;
         let seconds = seen.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);

@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The data for a template whose input brings none.
+/// Returns the data for a template whose input brings none.
 fn usual_data() -> Value {
     json!({
         "a": {"b": {"c": 1}, "n": null}, "i": 42, "f": 2.5, "s": "Straße", "t": true, "l": [3, "a", null, 1.5], "m": {"b": 1, "a": "x"},

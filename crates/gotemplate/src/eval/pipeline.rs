@@ -8,7 +8,7 @@ use super::super::value::{FieldNames, MapType, Nil, Text, Value};
 use super::Evaluator;
 
 impl<'a> Evaluator<'a> {
-    /// The value of a pipeline. Variables that it declares stay until the block around it ends.
+    /// Evaluates a pipeline. Variables that it declares stay until the block around it ends.
     pub(super) fn pipeline(&mut self, dot: &Value<'a>, pipeline: &'a Pipeline) -> Outcome<'a> {
         self.at = pipeline.offset;
         let mut piped = None;
@@ -73,12 +73,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The source of an operand, for messages.
+    /// Returns the source of an operand, for messages.
     fn words(&self, operand: &Operand) -> &'a str {
         self.source.get(operand.span.clone()).unwrap_or_default()
     }
 
-    /// The value of an operand of any type.
+    /// Evaluates an operand of any type.
     fn operand(&mut self, dot: &Value<'a>, operand: &'a Operand) -> Outcome<'a> {
         self.at = operand.span.start;
         match &operand.kind {
@@ -103,7 +103,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A number whose context requires no type: its spelling decides.
+    /// Evaluates a number whose context requires no type: its spelling decides.
     fn constant(&self, number: Number, operand: &Operand) -> Outcome<'a> {
         match number.integer {
             _ if number.prefers_float => Ok(Value::Float(number.float)),
@@ -200,7 +200,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// `and` and `or`: the first argument with this truth, otherwise the last one.
+    /// Evaluates `and` and `or`: returns the first argument with this truth, otherwise the last one.
     fn until(
         &mut self,
         truth: bool,
@@ -218,7 +218,7 @@ impl<'a> Evaluator<'a> {
         Ok(piped.unwrap_or(last))
     }
 
-    /// The value of an operand as an argument of that type.
+    /// Evaluates an operand as an argument of that type.
     fn argument(
         &mut self,
         dot: &Value<'a>,
@@ -252,7 +252,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value as an argument of that type. As in Go, nothing is converted.
+    /// Returns the value if it fits an argument of that type, otherwise an error. As in Go, nothing is converted.
     fn convert(&mut self, value: Value<'a>, parameter: Parameter, absence: Absence) -> Outcome<'a> {
         let fits = match (&value, parameter) {
             (_, Parameter::Any)
@@ -284,7 +284,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The path of a field below one that is absent.
+/// Returns the path of a field below one that is absent.
 fn extended<'a>(path: FieldNames<'a>, name: &'a str) -> FieldNames<'a> {
     // The path is for readers: an endless chain needs no longer one.
     if path.depth() < NESTING { path.below(Text::from(name)) } else { path }

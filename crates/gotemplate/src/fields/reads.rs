@@ -44,7 +44,7 @@ impl Origin {
         field
     }
 
-    /// Number of places and entries.
+    /// Counts places and entries.
     fn weight(&self) -> usize {
         self.places.len() + self.entries.values().map(|entry| 1 + entry.weight()).sum::<usize>()
     }
@@ -59,7 +59,7 @@ impl Origin {
     }
 }
 
-/// All fields that the template of that name can read.
+/// Returns all fields that the template of that name can read.
 pub(crate) fn fields_read(name: &str, templates: &Templates) -> BTreeSet<FieldPath> {
     let mut reader =
         Reader { templates, noted: BTreeSet::new(), followed: BTreeSet::new(), nodes: 0, loops: 0, open: 0 };
@@ -101,7 +101,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The place of a field below a value. The access can fail, however the field is used.
+    /// Returns the place of a field below a value, and notes the way to it: the access can fail, however the field is
+    /// used.
     fn fields(&mut self, origin: &Origin, names: &[String]) -> Origin {
         let field = names.iter().take(NESTING).fold(origin.clone(), |origin, name| origin.field(name));
         for place in field.places.iter().filter(|_| !names.is_empty()) {
@@ -288,12 +289,12 @@ impl Reader<'_> {
         self.limited(origin)
     }
 
-    /// A value that may come from too many places is read as a whole.
+    /// Reads a value as a whole if it may come from too many places.
     fn limited(&mut self, origin: Origin) -> Origin {
         if origin.weight() > PLACES { self.consume(&origin, Extent::Value) } else { origin }
     }
 
-    /// The places that a function reads, and those that its result may come from.
+    /// Notes the places that a function reads, and returns those that its result may come from.
     fn result(&mut self, name: &str, arguments: Vec<Argument>) -> Origin {
         match (name, arguments.as_slice()) {
             // One of the arguments as it is, chosen by whether they are empty.
@@ -342,7 +343,7 @@ impl Reader<'_> {
         Origin::default()
     }
 
-    /// The place that the keys lead to; everything below if a key is not known before rendering.
+    /// Returns the place that the keys lead to; everything below if a key is not known before rendering.
     fn steps(&mut self, start: &Argument, keys: &[Argument]) -> Origin {
         let mut origin = start.origin.clone();
         for key in keys {

@@ -48,14 +48,14 @@ impl Reader<'_> {
         style
     }
 
-    /// A number; one that is too large ends the format.
+    /// Reads a number; one that is too large ends the format.
     fn number(&mut self) -> Option<usize> {
         let (number, next) = parse_number(self.format, self.position);
         self.position = next;
         number
     }
 
-    /// `[n]`
+    /// Reads the number of an argument: `[n]`.
     fn argument_number(&mut self) {
         if self.peek() != Some(b'[') {
             self.after_index = false;
@@ -81,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The width or precision that `*` takes from the arguments.
+    /// Takes the width or precision from the arguments, for a `*`.
     fn starred(&mut self, values: &[Value<'_>]) -> Option<i64> {
         let value = values.get(self.argument)?;
         self.argument += 1;
@@ -104,7 +104,7 @@ fn parse_number(text: &[u8], start: usize) -> (Option<usize>, usize) {
 }
 
 impl<'a> Printer<'_, 'a> {
-    /// `fmt.Printf`
+    /// Writes values as `fmt.Printf` does.
     pub(crate) fn print_format(&mut self, format: &[u8], values: &[Value<'a>]) -> Printed<'a> {
         let mut reader = Reader {
             format,
@@ -205,7 +205,7 @@ impl<'a> Printer<'_, 'a> {
         Ok(())
     }
 
-    /// Arguments that no directive took.
+    /// Writes the arguments that no directive took.
     fn extra(&mut self, reader: &Reader<'_>, values: &[Value<'a>]) -> Printed<'a> {
         let left = values.get(reader.argument..).unwrap_or_default();
         if reader.reordered || left.is_empty() {

@@ -44,7 +44,8 @@ impl<'a> Printer<'_, 'a> {
     }
 }
 
-/// `strconv.FormatFloat` of a number that is not negative; without a precision the shortest text that reads back.
+/// Formats a number that is not negative as `strconv.FormatFloat` does; without a precision, as the shortest text that
+/// reads back.
 pub(crate) fn format_float(number: f64, form: char, precision: Option<usize>) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -85,7 +86,7 @@ impl Decimal {
         Self::parse(&format!("{number:e}"))
     }
 
-    /// Rounded to that many digits.
+    /// Rounds a number to that many digits.
     fn rounded(number: f64, count: usize) -> Self {
         let after_first = count.saturating_sub(1).min(MAX_DIGITS);
         Self::parse(&format!("{number:.after_first$e}"))
@@ -112,7 +113,7 @@ fn scientific(decimal: &Decimal, precision: usize, form: char) -> String {
     format!("{text}{form}{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// `%g`: the shorter of the two other forms.
+/// Formats a number with `%g`: in the shorter of the two other forms.
 fn general(number: f64, form: char, precision: Option<usize>) -> String {
     let decimal = match precision {
         None => Decimal::shortest(number),
@@ -138,7 +139,7 @@ fn general(number: f64, form: char, precision: Option<usize>) -> String {
     positional(&decimal, usize::try_from(wanted.saturating_sub(decimal.point)).unwrap_or(0))
 }
 
-/// The digits with a point between them and that many places after it.
+/// Writes the digits with a point between them and that many places after it.
 fn positional(decimal: &Decimal, places: usize) -> String {
     let before = usize::try_from(decimal.point).unwrap_or(0);
     let leading_zeros = usize::try_from(decimal.point.min(0).unsigned_abs()).unwrap_or(0);
@@ -154,7 +155,7 @@ fn positional(decimal: &Decimal, places: usize) -> String {
     text
 }
 
-/// The mantissa and the power of two of a number that is not negative.
+/// Splits a number that is not negative into its mantissa and its power of two.
 fn binary_parts(number: f64) -> (u64, i32) {
     let bits = number.to_bits();
     let mantissa = bits & ((1 << 52) - 1);
@@ -170,7 +171,7 @@ fn binary(number: f64) -> String {
     format!("{mantissa}p{sign}{}", exponent.unsigned_abs())
 }
 
-/// `0x1.8p+01`
+/// Formats a number with `%x`: `0x1.8p+01`.
 fn hexadecimal(number: f64, form: char, precision: Option<usize>) -> String {
     let (mut mantissa, mut exponent) = binary_parts(number);
     if mantissa == 0 {
@@ -207,7 +208,7 @@ fn hexadecimal(number: f64, form: char, precision: Option<usize>) -> String {
     if form == 'X' { text.to_uppercase() } else { text }
 }
 
-/// `%#g`: always a point, and the zeros that the shorter forms leave out.
+/// Adds what `%#g` shows: always a point, and the zeros that the shorter forms leave out.
 fn with_point(text: &str, form: char, precision: Option<usize>) -> String {
     let is_hexadecimal = matches!(form, 'x' | 'X');
     let mut digits = match form {

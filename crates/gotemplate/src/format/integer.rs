@@ -68,7 +68,7 @@ impl<'a> Printer<'_, 'a> {
         self.pad_with_spaces(format!("{sign}{prefix}{zeros}{digits}").as_bytes())
     }
 
-    /// `U+0078`, or `U+0078 'x'`
+    /// Writes a code point: `U+0078`, or `U+0078 'x'`.
     fn code_point(&mut self, number: i128) -> Printed<'a> {
         // A negative number is shown as Go's uint64 of it.
         let code = u64::try_from(number.rem_euclid(1 << 64)).unwrap_or_default();
@@ -86,7 +86,7 @@ fn zeros<'a>(count: usize) -> Result<String, Fault<'a>> {
     if count > TEXT_BYTES { Err(Fault::Limit(Limit::ValueSize)) } else { Ok("0".repeat(count)) }
 }
 
-/// The character with that code, or U+FFFD if there is none.
+/// Returns the character with that code, or U+FFFD if there is none.
 fn character(number: i128) -> char {
     u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::value::decode_character;
 
-/// The text in quotes. Unprintable characters are escaped; with `ascii`, so are all others that are not ASCII.
+/// Quotes a text. Unprintable characters are escaped; with `ascii`, so are all others that are not ASCII.
 pub(crate) fn quoted(bytes: &[u8], quote: char, ascii: bool) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
     text.push(quote);
@@ -70,7 +70,7 @@ pub(super) fn can_be_raw(bytes: &[u8]) -> bool {
     })
 }
 
-/// Number of characters; a byte that belongs to no character counts one.
+/// Counts the characters; a byte that belongs to no character counts as one.
 pub(super) fn character_count(bytes: &[u8]) -> usize {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.chars().count();

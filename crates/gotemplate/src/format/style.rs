@@ -21,14 +21,14 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// `%v` gives `#` and `+` a meaning of their own.
+    /// Returns the style for `%v`, which gives `#` and `+` a meaning of their own.
     pub(super) fn for_value(mut self) -> Self {
         self.go_syntax = std::mem::take(&mut self.sharp);
         self.plus = false;
         self
     }
 
-    /// The characters of a text that the precision leaves.
+    /// Truncates a text to as many characters as the precision says.
     pub(super) fn truncated(self, bytes: &[u8]) -> &[u8] {
         let Some(precision) = self.precision else {
             return bytes;

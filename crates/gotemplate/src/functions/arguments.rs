@@ -15,7 +15,7 @@ impl<'v, 'a> Arguments<'v, 'a> {
         self.0
     }
 
-    /// All arguments from this index on.
+    /// Returns all arguments from this index on.
     pub(super) fn from(&self, index: usize) -> &'v [Value<'a>] {
         self.0.get(index..).unwrap_or_default()
     }

@@ -88,7 +88,7 @@ fn out_of_range(position: usize) -> Fault<'static> {
     Fault::failed(format!("reflect: slice index out of range: {position}"))
 }
 
-/// An index into something of that length. Go allows the length itself here and fails later.
+/// Checks an index into something of that length, and returns it. Go allows the length itself here and fails later.
 fn position<'a>(key: &Value<'a>, type_name: &str, length: usize) -> Result<usize, Fault<'a>> {
     let Some(number) = key.integer() else {
         return Err(Fault::failed(match key {

@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// Any value as text: texts as they are, others as `%v`.
+/// Converts any value to text: texts as they are, others as `%v`.
 pub(super) fn text_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Text<'a>, Fault<'a>> {
     match value {
         Value::Text(text) => Ok(text.clone()),
@@ -44,7 +44,7 @@ pub(super) fn text_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Text
     }
 }
 
-/// The elements of a list as texts; another value is a list of one.
+/// Converts the elements of a list to texts; another value counts as a list of one.
 pub(super) fn texts_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Vec<Text<'a>>, Fault<'a>> {
     match value {
         Value::Nil(_) => Ok(Vec::new()),
@@ -56,7 +56,7 @@ pub(super) fn texts_of<'a>(heap: &mut Heap<'a>, value: &Value<'a>) -> Result<Vec
     }
 }
 
-/// Go's conversion of a float64 to an int64 on common processors.
+/// Converts a float64 to an int64 as Go does on common processors.
 pub(super) fn truncated(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if !(-LIMIT..LIMIT).contains(&number) {
@@ -67,13 +67,13 @@ pub(super) fn truncated(number: f64) -> i64 {
     whole
 }
 
-/// `strconv.ParseInt` with a base up to 10.
+/// Parses an integer as `strconv.ParseInt` does, with a base up to 10.
 pub(super) fn parse_integer(text: &[u8], radix: u32) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     i64::from_str_radix(text, radix).ok()
 }
 
-/// `strconv.ParseFloat`
+/// Parses a float as `strconv.ParseFloat` does.
 fn parse_float(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -85,7 +85,7 @@ fn parse_float(text: &[u8]) -> Option<f64> {
     super::super::parse::parse_float(text)
 }
 
-/// The value as an int64 (slim-sprig's `toInt64`).
+/// Converts the value to an int64, as slim-sprig's `toInt64` does.
 pub(super) fn int64_of(value: &Value<'_>) -> i64 {
     match value {
         Value::Text(text) => parse_integer(text.bytes(), 10).unwrap_or(0),
@@ -95,7 +95,7 @@ pub(super) fn int64_of(value: &Value<'_>) -> i64 {
     }
 }
 
-/// The value as a float64 (slim-sprig's `toFloat64`).
+/// Converts the value to a float64, as slim-sprig's `toFloat64` does.
 pub(super) fn float_of(value: &Value<'_>) -> f64 {
     match value {
         Value::Text(text) => parse_float(text.bytes()).unwrap_or(0.0),
@@ -128,7 +128,8 @@ fn atoi<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     Ok(Value::Int(number))
 }
 
-/// `strconv.Atoi` gives the nearest int for a number out of range, and `atoi` ignores its error.
+/// Returns the int that is nearest to a number out of range. `strconv.Atoi` gives it together with an error, which
+/// `atoi` ignores.
 pub(super) fn beyond_range(text: &[u8]) -> i64 {
     let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

@@ -39,7 +39,7 @@ fn duration<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Out
     context.heap.text(written(nanoseconds))
 }
 
-/// Go's `Duration.String` of whole seconds. If the product overflowed, there are fractions.
+/// Formats whole seconds as Go's `Duration.String` does. If the product overflowed, there are fractions.
 fn written(nanoseconds: i64) -> String {
     let magnitude = nanoseconds.unsigned_abs();
     let sign = if nanoseconds < 0 { "-" } else { "" };
@@ -90,7 +90,7 @@ fn duration_round<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) 
     context.heap.text(text)
 }
 
-/// The nanoseconds of a text like `1h15m30.5s` (Go's `time.ParseDuration`), without their sign.
+/// Parses a text like `1h15m30.5s` as Go's `time.ParseDuration` does, and returns the nanoseconds without their sign.
 fn parse(text: &str) -> Option<u64> {
     const LARGEST: u64 = 1 << 63;
     let negative = text.starts_with('-');
@@ -124,7 +124,7 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// A fraction of a unit, cut off at the same digit as in Go.
+/// Returns the nanoseconds of a fraction of a unit, cut off at the same digit as in Go.
 fn fraction_of(digits: &str, unit: u64) -> u64 {
     let (mut amount, mut scale) = (0_u64, 1.0_f64);
     for digit in digits.bytes() {

@@ -38,7 +38,7 @@ fn b32dec<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outco
     context.heap.text(decoded.unwrap_or_else(|at| illegal("base32", at)))
 }
 
-/// Go's error text, which is the answer.
+/// Returns Go's error text, which is the answer.
 fn illegal(encoding: &str, at: usize) -> Vec<u8> {
     format!("illegal {encoding} data at input byte {at}").into_bytes()
 }

@@ -32,7 +32,7 @@ fn encode<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>, style: w
     context.heap.text(text)
 }
 
-/// The empty text if Go gives up quietly.
+/// Replaces an error by the empty text, for functions in which Go gives up quietly.
 fn or_empty(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Err(Fault::Failed(_)) => Ok(Value::Text("".into())),

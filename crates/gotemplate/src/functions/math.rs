@@ -82,7 +82,8 @@ fn min<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     Ok(Value::Int64(arguments.all().iter().map(int64_of).min().unwrap_or(0)))
 }
 
-/// `math.Max` and `math.Min`: infinity takes precedence over NaN, NaN over all others, and 0 is more than -0.
+/// Returns the greater or the smaller of two numbers, as `math.Max` and `math.Min` do: infinity takes precedence over
+/// NaN, NaN over all others, and 0 is more than -0.
 fn extreme(left: f64, right: f64, greatest: bool) -> f64 {
     let infinity = if greatest { f64::INFINITY } else { f64::NEG_INFINITY };
     #[expect(clippy::float_cmp, reason = "exactly infinity and exactly zero are meant")]
@@ -124,7 +125,7 @@ fn round<'a>(_: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> 
     Ok(Value::Float(rounded / power))
 }
 
-/// `math.Pow(10, exponent)`, step by step as Go computes it: the last bit shows in the output.
+/// Computes `math.Pow(10, exponent)` step by step, as Go does: the last bit shows in the output.
 fn power_of_ten(exponent: i64) -> f64 {
     if exponent.unsigned_abs() > 400 {
         return if exponent < 0 { 0.0 } else { f64::INFINITY };
@@ -155,7 +156,7 @@ fn power_of_ten(exponent: i64) -> f64 {
     mantissa * 2f64.powi(half) * 2f64.powi(binary - half)
 }
 
-/// The ints from `start` to before `end`.
+/// Lists the ints from `start` to before `end`.
 fn steps<'a>(start: i64, end: i64, step: i64) -> Result<Vec<i64>, Fault<'a>> {
     let mut numbers = Vec::new();
     let mut next = start;

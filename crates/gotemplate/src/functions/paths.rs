@@ -43,7 +43,7 @@ fn clean<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcom
     context.heap.text(cleaned(arguments.bytes(0)?))
 }
 
-/// Go's `path.Clean`
+/// Cleans a path as Go's `path.Clean` does.
 fn cleaned(path: &[u8]) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
     let mut elements: Vec<&[u8]> = Vec::new();

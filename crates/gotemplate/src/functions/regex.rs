@@ -117,7 +117,7 @@ fn compiled<'a>(context: &mut Context<'a>, pattern: &[u8], length: usize) -> Res
     Ok(compiled)
 }
 
-/// The expression of the first argument for the text of the second.
+/// Compiles the first argument, an expression, for the text in the second one.
 fn expression<'a>(
     context: &mut Context<'a>,
     arguments: &Arguments<'_, 'a>,
@@ -173,7 +173,7 @@ struct Groups<'s, 't> {
 }
 
 impl<'t> Groups<'_, 't> {
-    /// The group with that number or name, if it took part in the match.
+    /// Returns the group with that number or name, if it took part in the match.
     fn get(&self, name: &str) -> Option<&'t [u8]> {
         let group = match name.parse::<usize>() {
             Ok(index) if name.len() == 1 || !name.starts_with('0') => self.captures.get(index),
@@ -216,7 +216,7 @@ fn replace<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outc
     replaced(context, arguments, |result, groups| expand(result, template, groups))
 }
 
-/// Go's `Regexp.Expand`: `$1`, `$name`, `${name}` and `$$`.
+/// Expands `$1`, `$name`, `${name}` and `$$` as Go's `Regexp.Expand` does.
 fn expand<'a>(result: &mut TextBuilder, template: &[u8], groups: &Groups<'_, '_>) -> Result<(), Fault<'a>> {
     let mut rest = template;
     while let Some(dollar) = rest.iter().position(|byte| *byte == b'$') {
@@ -239,7 +239,7 @@ fn expand<'a>(result: &mut TextBuilder, template: &[u8], groups: &Groups<'_, '_>
     result.push(rest)
 }
 
-/// The name of a group after a dollar, and the rest of the text.
+/// Reads the name of a group after a dollar; returns it and the rest of the text.
 fn group_name(text: &[u8]) -> Option<(&str, &[u8])> {
     let (braced, name) = match text.strip_prefix(b"{") {
         Some(name) => (true, name),
@@ -257,7 +257,7 @@ fn group_name(text: &[u8]) -> Option<(&str, &[u8])> {
     if braced { left.strip_prefix(b"}").map(|left| (name, left)) } else { Some((name, left)) }
 }
 
-/// Go's `Regexp.Split`
+/// Splits a text as Go's `Regexp.Split` does.
 fn split<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> Outcome<'a> {
     let compiled = expression(context, arguments)?;
     let (text, most) = (arguments.bytes(1)?, limit(arguments.int(2)?));

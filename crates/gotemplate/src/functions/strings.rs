@@ -266,7 +266,7 @@ fn split_list<'a>(context: &mut Context<'a>, arguments: &Arguments<'_, 'a>) -> O
     context.heap.texts(texts)
 }
 
-/// A map of the parts, called `_0`, `_1`, ….
+/// Creates a map of the parts, called `_0`, `_1`, ….
 fn numbered<'a>(context: &mut Context<'a>, parts: Vec<&[u8]>) -> Outcome<'a> {
     let mut entries = Entries::new();
     for (index, part) in parts.into_iter().enumerate() {

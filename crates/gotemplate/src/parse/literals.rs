@@ -2,7 +2,7 @@
 
 use super::super::syntax::Number;
 
-/// The bytes that a quoted or raw string stands for.
+/// Returns the bytes that a quoted or raw string stands for.
 pub(super) fn unquote(quoted: &str) -> Option<Vec<u8>> {
     if let Some(raw) = quoted.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
         return Some(raw.bytes().filter(|byte| *byte != b'\r').collect());
@@ -17,7 +17,7 @@ pub(super) fn unquote(quoted: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The number that a character constant stands for.
+/// Returns the number that a character constant stands for.
 pub(super) fn character(quoted: &str) -> Option<Number> {
     let (unit, rest) = unquote_unit(quoted.strip_prefix('\'')?, '\'')?;
     let code = match unit {
@@ -95,7 +95,7 @@ fn digits(text: &str, count: usize, radix: u32) -> Option<(u32, &str)> {
     Some((u32::from_str_radix(digits, radix).ok()?, rest))
 }
 
-/// A number literal: an integer if it can be one, with the float beside it.
+/// Parses a number literal: an integer if it can be one, with the float beside it.
 pub(super) fn number(text: &str) -> Result<Number, String> {
     if text.ends_with('i') && !text.contains(['x', 'X']) {
         return Err("complex numbers are not supported".to_owned());
@@ -115,7 +115,7 @@ pub(super) fn number(text: &str) -> Result<Number, String> {
     Ok(Number { integer: whole(float), float, prefers_float })
 }
 
-/// The integer that equals a float, if there is one and it fits.
+/// Returns the integer that equals a float, if there is one and it fits.
 fn whole(float: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if float.fract() != 0.0 || !(-LIMIT..LIMIT).contains(&float) {
@@ -125,7 +125,7 @@ fn whole(float: f64) -> Option<i64> {
     Some(float as i64)
 }
 
-/// `strconv.ParseInt` and `ParseUint` with base 0, as far as either succeeds.
+/// Parses an integer as `strconv.ParseInt` and `ParseUint` do with base 0, as far as either succeeds.
 fn wide_integer(text: &str) -> Option<i128> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -171,7 +171,7 @@ fn underscores_separate_digits(unsigned: &str) -> bool {
     previous != b'_'
 }
 
-/// `strconv.ParseFloat`; `None` for a number out of range.
+/// Parses a float as `strconv.ParseFloat` does; `None` for a number out of range.
 pub(crate) fn float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !underscores_separate_digits(unsigned) {

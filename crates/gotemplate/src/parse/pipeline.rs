@@ -7,7 +7,7 @@ use super::super::syntax::{Command, Operand, OperandKind, Pipeline};
 use super::{Parsed, Parser, Wrong, literals, wrong};
 
 impl Parser<'_> {
-    /// A pipeline up to and with its end: a right delimiter or a right parenthesis.
+    /// Parses a pipeline up to and with its end: a right delimiter or a right parenthesis.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipeline> {
         let offset = self.peek_non_space().span.start;
         let mut pipeline = Pipeline { offset, variables: Vec::new(), assigns: false, commands: Vec::new() };
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(pipeline)
     }
 
-    /// `$x :=`, `$x =` or, in a range, `$x, $y :=`.
+    /// Parses `$x :=`, `$x =` or, in a range, `$x, $y :=`.
     fn declarations(&mut self, context: &str, pipeline: &mut Pipeline) -> Parsed<()> {
         loop {
             let variable = self.peek_non_space();
@@ -106,7 +106,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand with the fields that follow it directly.
+    /// Parses an operand with the fields that follow it directly.
     fn operand(&mut self) -> Parsed<Option<Operand>> {
         let Some(mut operand) = self.term()? else {
             return Ok(None);

@@ -56,7 +56,7 @@ pub(crate) struct Heap<'a> {
 }
 
 impl<'a> Heap<'a> {
-    /// The data as a value. A level is copied when it is first read.
+    /// Returns the data as a value. A level is copied when it is first read.
     pub(crate) fn root(&mut self, data: &'a Json) -> Value<'a> {
         if data.is_null() { Value::NOTHING } else { self.adopt(data, FieldNames::default) }
     }
@@ -198,7 +198,7 @@ impl<'a> Heap<'a> {
         self.maps.get(id.0).map_or(0, |map| map.unread.map_or(map.entries.len(), serde_json::Map::len))
     }
 
-    /// The items of a list, as they are now.
+    /// Returns the items of a list, as they are now.
     pub(crate) fn items(&mut self, id: ListId) -> Rc<Vec<Value<'a>>> {
         if let Some(unread) = self.lists.get_mut(id.0).and_then(|list| list.unread.take()) {
             let path = self.lists.get(id.0).and_then(|list| list.path.clone()).unwrap_or_default();
@@ -212,7 +212,7 @@ impl<'a> Heap<'a> {
         self.lists.get(id.0).map(|list| Rc::clone(&list.items)).unwrap_or_default()
     }
 
-    /// The entries of a map, as they are now.
+    /// Returns the entries of a map, as they are now.
     pub(crate) fn entries(&mut self, id: MapId) -> Rc<Entries<'a>> {
         self.read(id);
         self.maps.get(id.0).map(|map| Rc::clone(&map.entries)).unwrap_or_default()
@@ -233,13 +233,13 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// The value of a key, if the map has it.
+    /// Returns the value of a key, if the map has it.
     pub(crate) fn entry(&mut self, id: MapId, key: &[u8]) -> Option<Value<'a>> {
         self.read(id);
         self.maps.get(id.0)?.entries.get(key).cloned()
     }
 
-    /// The value of a key; a key that the data do not have is an absent field, any other is nothing.
+    /// Returns the value of a key; a key that the data do not have is an absent field, any other is nothing.
     pub(crate) fn field(&mut self, id: MapId, key: &Text<'a>) -> Value<'a> {
         if let Some(value) = self.entry(id, key.bytes()) {
             return value;
@@ -267,7 +267,8 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// The entries of a map that is not nil, for changes. While an iteration holds them they are copied, which counts.
+    /// Returns the entries of a map that is not nil, for changes. While an iteration holds them they are copied, which
+    /// counts.
     fn changed(&mut self, id: MapId) -> Result<Option<&mut Entries<'a>>, Fault<'a>> {
         self.read(id);
         let is_shared = self.maps.get(id.0).is_some_and(|map| Rc::strong_count(&map.entries) > 1);

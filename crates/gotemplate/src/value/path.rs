@@ -17,18 +17,18 @@ struct Field<'a> {
 }
 
 impl<'a> FieldNames<'a> {
-    /// The field of this name below.
+    /// Returns the field of this name below.
     pub(crate) fn below(&self, name: Text<'a>) -> Self {
         let field = Field { name, container: self.clone(), depth: self.depth() + 1 };
         Self(Some(Rc::new(field)))
     }
 
-    /// Number of keys.
+    /// Counts the keys.
     pub(crate) fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |field| field.depth)
     }
 
-    /// The keys, from the root.
+    /// Returns the keys, from the root.
     pub(crate) fn names(&self) -> Vec<&Text<'a>> {
         let up = std::iter::successors(self.0.as_deref(), |field| field.container.0.as_deref());
         let mut names: Vec<_> = up.map(|field| &field.name).collect();

@@ -22,7 +22,7 @@ impl Text<'_> {
         }
     }
 
-    /// The text for readers: bytes that are not UTF-8 are replaced.
+    /// Returns the text for readers, with a replacement for bytes that are not UTF-8.
     pub(crate) fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.bytes())
     }
@@ -90,7 +90,7 @@ impl TextBuilder {
     }
 }
 
-/// The parts as one text, with a separator between them.
+/// Joins the parts to one text, with a separator between them.
 pub(crate) fn joined<'a>(parts: &[&[u8]], separator: &[u8]) -> Result<Vec<u8>, Fault<'a>> {
     let mut text = TextBuilder::default();
     for (index, part) in parts.iter().enumerate() {
@@ -102,8 +102,8 @@ pub(crate) fn joined<'a>(parts: &[&[u8]], separator: &[u8]) -> Result<Vec<u8>, F
     Ok(text.finish())
 }
 
-/// The first character of bytes that need not be UTF-8, and how many bytes it takes; `None` for a byte that starts
-/// no character (Go's `utf8.DecodeRune` gives U+FFFD of width 1 there).
+/// Decodes the first character of bytes that need not be UTF-8, and returns it with the number of its bytes; `None` for
+/// a byte that starts no character (Go's `utf8.DecodeRune` gives U+FFFD of width 1 there).
 pub(crate) fn decode_character(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     let first = *bytes.first()?;
     let width = match first {

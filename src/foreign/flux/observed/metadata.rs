@@ -40,7 +40,7 @@ impl Metadata {
         self.spec_managers.iter().any(|manager| manager.name == FIELD_MANAGER)
     }
 
-    /// The manager other than stackflux that wrote to the spec last.
+    /// Finds the manager other than stackflux that wrote to the spec last.
     #[must_use]
     pub fn foreign_manager(&self) -> Option<&str> {
         self.spec_managers

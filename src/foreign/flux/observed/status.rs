@@ -51,13 +51,13 @@ fn masked<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 pub struct Conditions(Vec<Condition>);
 
 impl Conditions {
-    /// The condition of this type.
+    /// Returns the condition of this type.
     #[must_use]
     pub fn get(&self, kind: &str) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.kind == kind)
     }
 
-    /// The condition of this type, if it has this status.
+    /// Returns the condition of this type, if it has this status.
     #[must_use]
     pub fn with(&self, kind: &str, status: Status) -> Option<&Condition> {
         self.get(kind).filter(|condition| condition.status == status)
@@ -218,7 +218,7 @@ impl KindStatus {
         }
     }
 
-    /// The artifact of a source.
+    /// Returns the artifact of a source.
     #[must_use]
     pub fn artifact(&self) -> Option<&Artifact> {
         match self {
@@ -228,19 +228,19 @@ impl KindStatus {
         }
     }
 
-    /// The latest Helm release of a `HelmRelease`.
+    /// Returns the latest Helm release of a `HelmRelease`.
     #[must_use]
     pub fn helm_release(&self) -> Option<&Snapshot> {
         if let Self::HelmRelease(status) = self { status.history.first() } else { None }
     }
 
-    /// The objects that Helm applied for a `HelmRelease`.
+    /// Returns the objects that Helm applied for a `HelmRelease`.
     #[must_use]
     pub fn inventory(&self) -> Option<&BTreeSet<Entry>> {
         if let Self::HelmRelease(status) = self { Some(&status.inventory.entries) } else { None }
     }
 
-    /// The last revision that a `Kustomization` has applied.
+    /// Returns the last revision that a `Kustomization` has applied.
     #[must_use]
     pub fn applied_revision(&self) -> Option<&str> {
         if let Self::Kustomization(status) = self { status.last_applied_revision.as_deref() } else { None }

@@ -36,12 +36,13 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
-/// The decoded bytes, or the offset at which Go reports an error.
+/// Decodes Base64; fails with the offset at which Go reports an error.
 pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
     BASE64.decode(without_line_ends(text)).map_err(|_| wrong_in_base64(text))
 }
 
-/// The offset that Go reports for a wrong text: it counts line ends, and characters back to the begin of a group that is not full.
+/// Finds the offset that Go reports for a wrong text: it counts line ends, and characters back to the start of a group that
+/// is not full.
 fn wrong_in_base64(text: &[u8]) -> usize {
     let mut in_group = 0;
     for (position, byte) in text.iter().enumerate().filter(|(_, byte)| !is_line_end(**byte)) {
@@ -56,7 +57,7 @@ fn wrong_in_base64(text: &[u8]) -> usize {
     text.len() - in_group
 }
 
-/// The same for a text whose first padding is before `position`.
+/// Finds that offset for a text whose first padding is before `position`.
 fn wrong_after_padding(text: &[u8], position: usize, in_group: usize) -> usize {
     let next = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
@@ -72,7 +73,7 @@ fn wrong_after_padding(text: &[u8], position: usize, in_group: usize) -> usize {
     }
 }
 
-/// The bytes of a group of Base32, without a last partial byte.
+/// Appends the bytes of a group of Base32, without a last partial byte.
 fn push_group(bytes: &mut Vec<u8>, codes: &[u32]) {
     let (mut held, mut count) = (0_u32, 0_u32);
     for code in codes {
@@ -90,7 +91,8 @@ fn code(byte: u8) -> Option<u32> {
     u32::try_from(position).ok()
 }
 
-/// Go removes the line ends first, so its positions do not count them.
+/// Decodes Base32; fails with the offset at which Go reports an error. Go removes the line ends first, so its offsets
+/// do not count them.
 pub(super) fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
     let text = without_line_ends(text);
     let mut bytes = Vec::with_capacity(text.len());

@@ -20,7 +20,7 @@ pub(super) fn decode<'a>(heap: &mut Heap<'a>, text: &[u8]) -> Outcome<'a> {
     value.map_err(|error| fault.unwrap_or_else(|| Fault::failed(format!("invalid JSON: {error}"))))
 }
 
-/// The text as Go reads it: U+FFFD stands for each byte that is not UTF-8, and for half of a surrogate pair.
+/// Returns the text as Go reads it: U+FFFD stands for each byte that is not UTF-8, and for half of a surrogate pair.
 fn well_formed(text: &[u8]) -> Cow<'_, str> {
     let has_surrogates = text.windows(3).any(|bytes| matches!(bytes, [b'\\', b'u', b'd' | b'D']));
     match std::str::from_utf8(text) {
@@ -52,7 +52,7 @@ fn replaced(text: &[u8]) -> String {
     replaced
 }
 
-/// The surrogate that a text begins with as an escape: `\ud83d`.
+/// Reads the surrogate that a text begins with as an escape: `\ud83d`.
 fn surrogate(text: &[u8]) -> Option<u32> {
     let digits =
         text.strip_prefix(b"\\u")?.get(..4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;

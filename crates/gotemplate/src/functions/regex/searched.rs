@@ -34,7 +34,7 @@ impl<'t> Searched<'t> {
         regex.is_match(self.text.as_bytes())
     }
 
-    /// All matches. As in Go, an empty one never stands inside of a character.
+    /// Iterates over all matches. As in Go, an empty one never stands inside of a character.
     pub(super) fn matches<'r>(
         &'r self,
         regex: &'r Regex,
@@ -45,7 +45,7 @@ impl<'t> Searched<'t> {
             .filter(|range| !range.is_empty() || self.text.is_char_boundary(range.start))
     }
 
-    /// All matches with their groups, and the range of the whole.
+    /// Iterates over all matches: the range of the whole, and the groups.
     pub(super) fn captures<'r>(
         &'r self,
         regex: &'r Regex,
@@ -60,7 +60,7 @@ impl<'t> Searched<'t> {
         self.text.len()
     }
 
-    /// The original bytes of a range.
+    /// Returns the original bytes of a range.
     pub(super) fn part(&self, range: Range<usize>) -> &'t [u8] {
         let original = |position: usize| match &self.offsets {
             None => position,

@@ -21,7 +21,7 @@ pub(super) struct Translation {
     pub groups: Vec<String>,
 }
 
-/// The expression for the crate, or Go's error.
+/// Translates an expression of Go for the crate; fails with Go's error.
 pub(super) fn translate(pattern: &str) -> Result<Translation, &'static str> {
     let mut translator = Translator {
         rest: pattern,
@@ -50,7 +50,7 @@ struct Translator<'p> {
 
 type Translated<T = ()> = Result<T, &'static str>;
 
-/// The ASCII classes of Go's escapes, as the inside of a class.
+/// Returns the ASCII classes of Go's escapes, as the inside of a class.
 fn ascii_class(name: char) -> Option<&'static str> {
     match name {
         'd' | 'D' => Some("0-9"),
@@ -128,7 +128,7 @@ impl<'p> Translator<'p> {
         }
     }
 
-    /// `{2,5}`: nested counts may not repeat anything more often than a single one may.
+    /// Writes a count such as `{2,5}`: nested counts may not repeat anything more often than a single one may.
     fn counted(&mut self, least: u32, most: Option<u32>, rest: &'p str) -> Translated {
         let count = most.unwrap_or(least);
         self.last = self.last.saturating_mul(count);
@@ -144,7 +144,7 @@ impl<'p> Translator<'p> {
         self.after_repetition()
     }
 
-    /// The `?` that may follow a repetition. Another repetition right after one is an error in Go.
+    /// Reads the `?` that may follow a repetition. Another repetition right after one is an error in Go.
     fn after_repetition(&mut self) -> Translated {
         if self.accept("?") {
             self.result.push('?');
@@ -175,7 +175,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// The flags after `(?` and the character that ends them. Whether a group begins here.
+    /// Reads the flags after `(?` and the character that ends them; returns whether a group begins here.
     fn flags(&mut self) -> Translated<bool> {
         let (mut set, mut cleared) = (String::new(), String::new());
         let mut clears = false;
@@ -243,7 +243,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// `\pL`, `\p{Greek}`, `\p{^Greek}`
+    /// Translates a property: `\pL`, `\p{Greek}`, `\p{^Greek}`.
     fn property(&mut self, letter: char) -> Translated {
         let name = if self.accept("{") {
             self.take_until("}").ok_or("invalid character class range")?
@@ -266,7 +266,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// The character that an escape stands for.
+    /// Reads the character that an escape stands for.
     fn escaped(&mut self, first: char) -> Translated<char> {
         const INVALID: &str = "invalid escape sequence";
         match first {
@@ -380,7 +380,7 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// The counts of a repetition whose brace was read, and the text after its end.
+/// Parses the counts of a repetition whose brace was read; returns them and the text after its end.
 fn counts(text: &str) -> Option<(u32, Option<u32>, &str)> {
     let (inside, rest) = text.split_once('}')?;
     let number = |text: &str| {

@@ -2,7 +2,7 @@
 
 use super::super::super::value::decode_character;
 
-/// The text with each character replaced; a byte that belongs to no character becomes U+FFFD.
+/// Replaces each character of a text; a byte that belongs to no character becomes U+FFFD.
 pub(super) fn map(text: &[u8], mut replace: impl FnMut(char) -> char) -> Vec<u8> {
     let mut mapped = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -14,7 +14,7 @@ pub(super) fn map(text: &[u8], mut replace: impl FnMut(char) -> char) -> Vec<u8>
     mapped
 }
 
-/// The only character of a mapping, or the other one if there are several.
+/// Returns the only character of a mapping, or the other one if there are several.
 fn single(mut mapping: impl Iterator<Item = char>, other: char) -> char {
     match (mapping.next(), mapping.next()) {
         (Some(only), None) => only,

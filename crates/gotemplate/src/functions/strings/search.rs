@@ -2,7 +2,7 @@
 
 use super::super::super::value::decode_character;
 
-/// The offset of the first occurrence of the needle.
+/// Finds the offset of the first occurrence of the needle.
 pub(super) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     if needle.is_empty() {
         return Some(0);
@@ -15,7 +15,8 @@ pub(super) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     }
 }
 
-/// Go's `strings.SplitN`: at most that many parts; an empty separator separates all characters.
+/// Splits a text as Go's `strings.SplitN` does: into at most that many parts; an empty separator separates all
+/// characters.
 pub(super) fn split<'t>(text: &'t [u8], separator: &[u8], most: usize) -> Vec<&'t [u8]> {
     let mut parts = Vec::new();
     if most == 0 || (separator.is_empty() && text.is_empty()) {
@@ -43,7 +44,7 @@ pub(super) fn split<'t>(text: &'t [u8], separator: &[u8], most: usize) -> Vec<&'
     parts
 }
 
-/// The text without the matching characters at its start.
+/// Trims the matching characters at the start of a text.
 pub(super) fn trim_start(text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
     let mut rest = text;
     while let Some((character, width)) = decode_character(rest) {
@@ -55,7 +56,7 @@ pub(super) fn trim_start(text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
     rest
 }
 
-/// The text without the matching characters at its end.
+/// Trims the matching characters at the end of a text.
 pub(super) fn trim_end(text: &[u8], matches: impl Fn(char) -> bool) -> &[u8] {
     let mut rest = text;
     while !rest.is_empty() {

@@ -110,7 +110,7 @@ fn decoded(text: &[u8], part: Part) -> Decoded {
     Ok(result)
 }
 
-/// The text before and after the first separator.
+/// Splits a text at the first separator; without a separator, all of it is before.
 fn cut(text: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|byte| *byte == separator) {
         Some(position) => {
@@ -121,7 +121,7 @@ fn cut(text: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The scheme and the text after its colon.
+/// Splits a URL into its scheme and the text after the colon.
 fn scheme(text: &[u8]) -> Decoded<(&[u8], &[u8])> {
     for (index, byte) in text.iter().enumerate() {
         match byte {
@@ -203,7 +203,7 @@ impl Url {
         Ok(())
     }
 
-    /// The host without its port and without the brackets of an address.
+    /// Returns the host without its port and without the brackets of an address.
     pub(super) fn hostname(&self) -> &[u8] {
         let mut host = self.host.as_slice();
         if let Some(colon) = host.iter().rposition(|byte| *byte == b':') {
@@ -215,7 +215,7 @@ impl Url {
         host.strip_prefix(b"[").and_then(|inside| inside.strip_suffix(b"]")).unwrap_or(host)
     }
 
-    /// The URL as one text (`URL.String`).
+    /// Joins the parts to one text, as `URL.String` does.
     pub(super) fn joined(&self) -> Vec<u8> {
         let mut text = Vec::new();
         if !self.scheme.is_empty() {
@@ -260,7 +260,7 @@ impl Url {
     }
 }
 
-/// Nothing, or a colon and digits.
+/// Whether a text is empty, or a colon and digits.
 fn is_port(text: &[u8]) -> bool {
     text.is_empty() || text.strip_prefix(b":").is_some_and(|port| port.iter().all(u8::is_ascii_digit))
 }
@@ -281,7 +281,7 @@ fn host(scheme: &[u8], text: &[u8]) -> Decoded {
     decoded(text, Part::Host)
 }
 
-/// `[fe80::1%25en0]:80`
+/// Decodes a host that is an IPv6 address: `[fe80::1%25en0]:80`.
 fn address(text: &[u8]) -> Decoded {
     let closing = text.iter().rposition(|byte| *byte == b']').ok_or("missing ']' in host")?;
     let inside = text.get(1..closing).unwrap_or_default();
