@@ -20,29 +20,50 @@
 //!                                          rollup: verdict per object, conditions
 //! ```
 //!
-//! The modules below are in groups, one for each floor: each imports only those of the groups before its own, which
-//! `tests/integration/architecture.rs` checks. The pure modules come first: no clock, no client, no file access. They are what
-//! compiles without the feature `shell`; of [`sink`] the layout of files is pure, and writing them is not.
+//! The modules below are in groups, one for each floor. A module imports only those of earlier groups, which
+//! `tests/integration/architecture.rs` checks. The pure modules come first: no clock, no client, no file access. They
+//! compile without the feature `shell`. Of [`sink`], the layout of files is pure, and writing them is not.
+//!
+//! # Which function decides
+//!
+//! Each question has a pure function with a table of tests. The operator and the command line call the same ones.
+//!
+//! | question | function |
+//! |---|---|
+//! | Which release does a Cluster have? | [`ClassReference::release`](foreign::capi::ClassReference::release) of its class |
+//! | Which releases are offered, in use, kept or retiring? | [`subscription::roles()`] |
+//! | Which `ClusterStack` holds a release, also if two claim it? | [`subscription::holder`], [`subscription::claim`] |
+//! | What happens to a release: is it delivered, kept or removed? | [`subscription::decide_release_action`] |
+//! | What happens to a Cluster: delivered, orphaned, or suspended and deleted? | [`gate::cluster_action`] |
+//! | May addons be delivered to a Cluster, or what holds them? | [`gate::cluster`] |
+//! | What is planned? | [`plan::stack`], [`plan::release`], [`plan::cluster`] |
+//! | What is written for a Cluster? | [`addons::decide`] |
+//! | Would this object be written? | [`plan::delivery::action`] |
+//! | May an existing object with a planned name be overwritten? | [`plan::existing::is_ours`] |
+//! | Does an object belong to a `ClusterAddon`? | [`is_owned`](foreign::flux::ownership::is_owned) |
+//! | Whose is an object without an owner? | [`labelled_owner`](foreign::flux::ownership::labelled_owner) |
+//! | May an object be deleted because the release does not have its addon? | [`addons::prune_decision`] |
+//! | Does the removal budget allow that deletion? | [`addons::decide_prune`] |
+//! | Does the API server confirm it? | [`addons::is_prune_confirmed`], [`addons::is_still_due`] |
+//! | May the objects of a Cluster be deleted together with it? | [`addons::deletion_cause`] |
+//! | When does an unused release retire, and is it deleted now? | [`subscription::roles()`], [`subscription::decide_retirement`] |
+//! | What does a status of Flux mean? | [`rollup::judge()`] |
+//! | Which conditions does an object of ours get? | [`cluster_stack`](rollup::cluster_stack::cluster_stack), [`cluster_stack_release`](rollup::cluster_stack_release()), [`cluster_addon`](rollup::cluster_addon()) |
+//! | Which files of a repository change? | [`sink::update::update`] |
+//! | May a release be promoted after its soak? | [`promote::soak::check`] |
+//! | Which process may write? | `runtime::lease::decide`; each write passes `runtime::lease::Fence` |
 //!
 //! # Where to begin
 //!
-//! With one Cluster, on its way through `operator::cluster::reconcile`: `operator::cluster::gather` finds its release and
-//! what it refers to, `inputs` makes the snapshot of it, [`gate`] says whether to go on, [`plan::cluster`] renders the
-//! values and gives the objects, [`addons`] decides what is written and what is deleted, `operator::deliver` writes the
-//! objects that differ through `runtime::api_server`, and [`addons`] and [`rollup`] turn what Flux says of them into the status
-//! of the `ClusterAddon`.
+//! With one Cluster: `operator::cluster::reconcile` gathers the facts, decides, acts, rolls up, writes the status of the
+//! `ClusterAddon`, and prunes. `operator::stack` and `operator::release` do the same for a `ClusterStack` and for each of
+//! its releases, whose contents `operator::release_cache` fetches and parses.
 //!
-//! Releases come in before that. `operator::stack` follows the repository and lets [`subscription`] decide which are
-//! wanted; `operator::release` pins one, delivers what all its Clusters share, and keeps the class while a Cluster uses it.
-//! Both get contents from `operator::release_cache`, which fetches with `source::artifact` and parses with [`release`].
-//!
-//! With delivery through Git the same reconciles *want* objects instead of writing them, and `operator::git_delivery`
-//! commits what is wanted; `operator::publisher` brings releases into the stack repository, as `cli::publish` does by hand,
-//! from any `source::origin`. Both go through [`sink`]'s layout and `git`.
+//! With delivery through Git, the same reconciles enqueue changes instead of writing objects, and `operator::git_delivery`
+//! commits them. `operator::publisher` brings releases into the stack repository, as `cli::publish` does.
+//! `cli::generate` is shorter: it does the same as a reconcile with files, without an operator.
 //!
 //! Values templates are rendered by [`gotemplate`], a crate of this workspace that knows nothing of stackflux.
-//!
-//! The command line is shorter: `cli::generate` does the same with files, without an operator.
 //!
 //! # Where to add new parts
 //!
