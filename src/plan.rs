@@ -59,7 +59,7 @@ pub struct Held {
 /// Position of an object in a plan: by step, within one what others need first, then by identity.
 type Order = (Step, Rank, ObjectId);
 
-/// Flux objects in the order of delivery, each identity once, and what is held back.
+/// Flux objects in the order of delivery, each identity once, and what is held.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     objects: BTreeMap<Order, PlannedObject>,

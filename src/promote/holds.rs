@@ -34,17 +34,17 @@ pub struct HoldsFile {
     pub holds: Vec<Hold>,
 }
 
-/// A release that must not come to a stage.
+/// A release that must not be added to a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hold {
     /// The name of the release.
     pub release: String,
-    /// The stage that it must not come to.
+    /// The stage that the release must not be added to.
     pub stage: String,
     /// The reason for the hold, as free text.
     pub reason: String,
-    /// The commit that had brought it to the stage. `git log` and `stackflux history` say when it was taken back.
+    /// The commit that added the release to the stage. `stackflux history` shows when the release was removed.
     pub commit: String,
 }
 

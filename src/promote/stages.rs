@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StagesFile {
-    /// The stages that a release goes through.
+    /// The stages that a release passes through.
     pub stages: Vec<Stage>,
 }
 
@@ -46,8 +46,8 @@ pub struct Stage {
     /// default, their status is not queried.
     #[serde(default)]
     pub soak: Option<Duration>,
-    /// Files and directories, on the branch of the stage, with the ClusterStacks of this stage, its Clusters and the
-    /// objects that these refer to: what the effect of a promotion is planned for.
+    /// Files and directories on the branch of the stage. They contain the objects for which stackflux plans the effect of
+    /// a promotion: the ClusterStacks of this stage, its Clusters, and the objects that these refer to.
     #[serde(default)]
     pub inputs: Vec<String>,
 }

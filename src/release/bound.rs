@@ -1,4 +1,4 @@
-//! Checks whether content belongs to its release: a signature or a digest vouches for content, not for a name.
+//! Checks whether content belongs to its release: a signature or a digest covers the content, not the name.
 
 use crate::names::ReleaseName;
 

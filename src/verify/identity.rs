@@ -12,7 +12,7 @@ use crate::release::Digest;
 pub struct Identity {
     /// Subject of the certificate, such as an email address or the URL of a workflow.
     pub subject: String,
-    /// Issuer that vouched for the subject: the URL of an `OpenID` Connect provider.
+    /// Issuer that authenticated the subject: the URL of an `OpenID` Connect provider.
     pub issuer: String,
 }
 
