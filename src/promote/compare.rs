@@ -284,7 +284,7 @@ fn unreachable(from: &ReleaseName, to: &ReleaseName, releases: &BTreeSet<Release
     if from == to {
         Some(format!("it has {from} already"))
     } else if major != old_major || !(0..=1).contains(&steps) {
-        Some(format!("it has {from}: Cluster API goes up one Kubernetes minor version at a time"))
+        Some(format!("it has {from}: Cluster API upgrades by one Kubernetes minor version at a time"))
     } else if steps == 0 && from.version() > to.version() {
         Some(format!("it has {from}, which is later"))
     } else if !releases.contains(from) {

@@ -142,7 +142,7 @@ fn stacks(promotion: &Promotion) -> Vec<Block> {
         }));
     } else {
         lines.push(Line::new(
-            "No Cluster changes because of this: each goes to the release when its class is set to the release's",
+            "No Cluster changes because of this: each moves to the release when its class is set to the release's",
         ));
     }
     vec![Block::Heading(2, Line::new("What it does at once")), Block::List(lines)]

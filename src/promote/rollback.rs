@@ -138,12 +138,12 @@ impl Rollback {
         let line = Line::new("ClusterStack ").code(&format!("{}/{}", left.namespace, left.name));
         if left.listed {
             let line =
-                line.strong(" goes on to offer it").words(": its versions have it, and it is pinned. Take ");
+                line.strong(" continues to offer it").words(": its versions have it, and it is pinned. Take ");
             return line.code(&self.version()).words(" out of them");
         }
         match (&left.latest, left.subscribes) {
             (Some(latest), true) if left.was_latest => line.words(" offers ").code(latest).words(" again"),
-            (Some(latest), true) => line.words(" goes on to offer ").code(latest),
+            (Some(latest), true) => line.words(" continues to offer ").code(latest),
             (None, true) => line.words(" has no release left to offer"),
             (_, false) => line.words(" does not offer it: nothing changes"),
         }
@@ -164,7 +164,7 @@ impl Rollback {
             Line::default().codes(names, MAX_NAMES).words(": nothing changes")
         };
         let who = who.words("; class, charts and pins stay while a Cluster uses them");
-        let back = Line::new("Each goes back when its class is set to ");
+        let back = Line::new("Each moves back when its class is set to ");
         let back = match (&self.earlier, &self.kubernetes) {
             (None, _) => back.words("another release's"),
             (Some(earlier), kubernetes) => {

@@ -63,10 +63,10 @@ fn rollback_reports_what_each_stack_offers_next() {
     let text = rollback(&[1, 2], false).document().to_plain();
     for expected in [
         "ClusterStack prod/auto offers openstack-scs-1-32-v1 again\n",
-        "ClusterStack prod/listed goes on to offer it: its versions have it, and it is pinned. Take v2 out of them\n",
+        "ClusterStack prod/listed continues to offer it: its versions have it, and it is pinned. Take v2 out of them\n",
         "ClusterStack prod/other does not offer it: nothing changes\n",
         "prod/one: nothing changes; class, charts and pins stay",
-        "Each goes back when its class is set to openstack-scs-1-32-v1's\n",
+        "Each moves back when its class is set to openstack-scs-1-32-v1's\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
@@ -79,7 +79,7 @@ fn rollback_reports_empty_and_later_offers() {
     assert!(alone.contains("prod/auto has no release left to offer"), "{alone}");
     assert!(alone.contains("when its class is set to another release's"), "{alone}");
     let later = rollback(&[1, 2, 3], false).document().to_plain();
-    assert!(later.contains("prod/auto goes on to offer openstack-scs-1-32-v3"), "{later}");
+    assert!(later.contains("prod/auto continues to offer openstack-scs-1-32-v3"), "{later}");
 }
 
 #[test]
