@@ -12,7 +12,7 @@ use crate::foreign::capi::text;
 use fixture::Fixture;
 
 impl Plan {
-    /// A plan of only a Namespace.
+    /// Creates a plan of only a Namespace.
     pub(crate) fn of_namespace(name: &str) -> Self {
         let mut plan = Self::default();
         let name = name.parse().unwrap();

@@ -23,17 +23,17 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Time at which the objects of the tests were written.
+/// Returns the time at which the objects of the tests were written.
 fn written_at() -> Timestamp {
     time("2026-11-20T10:00:00Z")
 }
 
-/// Half a minute later.
+/// Returns the moment half a minute later.
 fn soon() -> Moment {
     Moment::at(time("2026-11-20T10:00:30Z"))
 }
 
-/// An object of generation 2 with this status, and these [conditions](conditions).
+/// Creates an object of generation 2 with this status, and these [conditions](conditions).
 fn object(status: Value, reported: &[&str]) -> Value {
     let mut object = json!({
         "metadata": {"name": "c1.cni", "namespace": "tenant", "generation": 2},
@@ -44,8 +44,8 @@ fn object(status: Value, reported: &[&str]) -> Value {
     object
 }
 
-/// A condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason if it is not of the
-/// present generation.
+/// Parses a condition in short: `Type=Status Reason: message`, with `@<generation>` after the reason if it is not of
+/// the present generation.
 fn condition(reported: &str) -> Value {
     let (head, message) = reported.split_once(": ").unwrap_or((reported, ""));
     let (kind, rest) = head.split_once('=').unwrap();

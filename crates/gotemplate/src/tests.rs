@@ -247,7 +247,7 @@ fn template_is_shared_between_threads() {
     is_shared::<Template>();
 }
 
-/// Pieces that often stand in templates, so that random sources get past the lexer.
+/// Generates pieces that often stand in templates, so that random sources get past the lexer.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{{ ".to_owned()),

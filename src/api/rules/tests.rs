@@ -21,7 +21,8 @@ const PARSED: [Parsed; 4] = [
 static COMPILED: LazyLock<Vec<Regex>> =
     LazyLock::new(|| PARSED.map(|(rule, ..)| rule.pattern().unwrap()).into());
 
-/// Texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character in between.
+/// Generates texts close to valid ones: of the right form and near a limit, or pieces of valid ones with an odd character
+/// in between.
 fn texts() -> impl Strategy<Value = String> {
     let pieces = [
         "v",

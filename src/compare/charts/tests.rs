@@ -39,7 +39,7 @@ fn kinds(from: &Files, to: &Files) -> Vec<(String, Change, Option<Owner>)> {
     kinds_of((from, true), (to, true))
 }
 
-/// Like [`kinds`], with whether each side is a chart.
+/// Compares as [`kinds`] does, with whether each side is a chart.
 fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Option<Owner>)> {
     let contents = |(files, is_chart): (&Files, bool)| {
         let mut contents = Contents::default();

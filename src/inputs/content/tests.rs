@@ -24,7 +24,7 @@ fn stack() -> Stack {
     Stack::new(&serde_json::from_value(stack).unwrap(), None, std::iter::empty()).unwrap()
 }
 
-/// A release with the one addon `cni`, whose chart has this value.
+/// Creates a release with the one addon `cni`, whose chart has this value.
 fn release(name: &str, value: &str) -> Release {
     let name: ReleaseName = name.parse().unwrap();
     let metadata = format!("versions: {{clusterStack: {}, kubernetes: v1.34.0}}\n", name.version().dotted());
@@ -225,7 +225,7 @@ fn paths_have_the_form_of_flux() {
     }
 }
 
-/// A release whose one addon is a directory of manifests.
+/// Creates a release whose one addon is a directory of manifests.
 fn with_manifests(name: &str) -> Release {
     let name: ReleaseName = name.parse().unwrap();
     let metadata = format!("versions: {{clusterStack: {}, kubernetes: v1.34.0}}\n", name.version().dotted());
@@ -244,8 +244,8 @@ fn with_manifests(name: &str) -> Release {
     Release::load(&name, files, &Limits::default()).unwrap_or_else(|findings| panic!("{findings}")).release
 }
 
-/// The `Kustomization` of a cluster that has the manifests of `of`, from the release `from`. A user edited its path: no
-/// plan takes that path over.
+/// Creates the `Kustomization` of a cluster that has the manifests of `of`, from the release `from`. A user edited its
+/// path: no plan takes that path over.
 fn manifests(of: &Release, from: &str, namespace: &str) -> Value {
     json!({
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{documents, to_yaml};
 
-/// The lines of an expected document, without the indentation of the test.
+/// Joins the lines of an expected document, without the indentation of the test.
 fn lines(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// The written form of a text as the value of a key.
+/// Writes a text as the value of a key.
 fn written(text: &str) -> String {
     let document = to_yaml(&json!({ "k": text }));
     document.strip_prefix("k: ").and_then(|rest| rest.strip_suffix('\n')).expect("a value").to_owned()

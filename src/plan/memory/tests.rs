@@ -10,7 +10,7 @@ const V1: &str = "docker-demo-1-34-v1";
 const EVIL: &str = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
 const PINNED: &str = "1111111111111111111111111111111111111111";
 
-/// The pinned source of the release and its chart of the addon `cni`, as planned.
+/// Returns the pinned source of the release and its chart of the addon `cni`, as planned.
 fn objects(fixture: &Fixture) -> [Value; 2] {
     let (release, catalog) = (fixture.release("v1"), catalog(fixture));
     let contents = content::resolve(&fixture.stack, &release, &catalog, &Existing::default()).unwrap();
@@ -33,7 +33,7 @@ fn read(value: &Value) -> FluxObject {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// A `ClusterStackRelease` whose status has these objects as written.
+/// Creates a `ClusterStackRelease` whose status has these objects as written.
 fn release(namespace: &str, pin: Option<(&str, String)>, written: &[&Value]) -> ClusterStackRelease {
     let objects = written.iter().map(|value| {
         let (object, digest) = (&value["metadata"], read(value).spec_digest.to_string());

@@ -54,7 +54,7 @@ impl Fixture {
         load(version, self.ccm_template, self.addons, &self.more)
     }
 
-    /// The plan of the stack, of one release and of clusters that use it.
+    /// Plans the stack, one release, and clusters that use it.
     pub(crate) fn plan(&self, version: &str, clusters: &[&str]) -> Plan {
         let release = self.release(version);
         let entry = |release: &Release| {

@@ -12,7 +12,7 @@ use crate::promote::soak::{Selection, SoakResult};
 /// The length that a forge accepts.
 const MAX_BODY_BYTES: usize = 60_000;
 
-/// A HelmRelease of an addon with another chart, whose values change from `from` to `to`.
+/// Creates the change of an addon's HelmRelease to another chart, with values that change from `from` to `to`.
 fn changed(cluster: &str, addon: &str, from: u8, to: u8) -> ObjectChange {
     let object = |chart: &str, value: u8| {
         json!({

@@ -56,7 +56,7 @@ struct World {
 }
 
 impl World {
-    /// Two clusters, the second ready since the 20th at ten.
+    /// Creates two clusters, the second ready since the 20th at ten.
     fn good() -> Self {
         let since = ready("True", "19T08:00");
         let one = (cluster("one", RELEASE, &json!([])), Some(addon("one", RELEASE, &since, "19T09:00")));

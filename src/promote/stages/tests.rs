@@ -23,7 +23,7 @@ fn problems(text: &str) -> Vec<String> {
     problems.0.iter().map(ToString::to_string).collect()
 }
 
-/// A file with these stages, one per line in flow style.
+/// Creates a file with these stages, one per line in flow style.
 fn file(stages: &[&str]) -> String {
     let lines: Vec<String> = stages.iter().map(|stage| format!("  - {{{stage}}}\n")).collect();
     format!("stages:\n{}", lines.concat())

@@ -48,7 +48,7 @@ fn signed_content_must_be_of_the_release() {
         (replaced(own, metadata, "versions: {kubernetes: v1.34.2}\n"), true),
         (files(NAME), true),
     ] {
-        assert!(Prepared::of(fetched(NAME, files.clone()), &Limits::default()).is_ok(), "nobody vouches");
+        assert!(Prepared::of(fetched(NAME, files.clone()), &Limits::default()).is_ok(), "unsigned");
         for (verified, is_pinned) in [(Some("cosign, key".to_owned()), false), (None, true)] {
             let mut fetched = fetched(NAME, files.clone());
             (fetched.provenance.verified, fetched.provenance.is_pinned) = (verified, is_pinned);

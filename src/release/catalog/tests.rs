@@ -26,7 +26,7 @@ impl Tree {
         self
     }
 
-    /// A small release below `releases/`.
+    /// Adds a small release below `releases/`.
     fn release(mut self, name: &str) -> Self {
         for (path, content) in small_release(name, name) {
             self = self.file(&format!("releases/{name}/{path}"), content);
@@ -43,7 +43,7 @@ impl Tree {
     }
 }
 
-/// All releases of `docker`.
+/// Reads all releases of `docker`.
 fn read_all(archive: &[u8], limits: &CatalogLimits) -> Result<Found<Release>, CatalogError> {
     read(archive, "releases", limits, |name| name.provider() == "docker", |loaded| loaded.release)
 }
@@ -199,7 +199,7 @@ fn limits_apply_to_the_archive() {
     assert_eq!((error.class(), error.reason()), (Class::Terminal, "LimitExceeded"));
 }
 
-/// An entry that claims a size, and then zeros.
+/// Creates an archive with an entry that claims a size, and then zeros.
 fn bomb(kind: EntryType, claimed: u64) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.set_path("a").unwrap();

@@ -79,7 +79,8 @@ impl Stack {
         Self { name: NAME.to_owned(), files: Files::default(), limits: Limits::default() }
     }
 
-    /// Multi-stage: two charts, one of them with a vendored dependency, one addon of manifests, node images.
+    /// Creates a multi-stage release: two charts, one of them with a vendored dependency, one addon of manifests, node
+    /// images.
     pub(super) fn good() -> Self {
         Self::empty()
             .with("metadata.yaml", METADATA)
@@ -94,7 +95,7 @@ impl Stack {
             .with("node-images/image.yaml", "kind: Image\n")
     }
 
-    /// Single-chart.
+    /// Creates a single-chart release.
     pub(super) fn single() -> Self {
         Self::empty()
             .with("metadata.yaml", METADATA)
@@ -131,14 +132,14 @@ impl Stack {
         Release::load(&self.name.parse().unwrap(), self.files.clone(), &self.limits)
     }
 
-    /// The release, which must have no findings at all.
+    /// Reads the release, which must have no findings at all.
     pub(super) fn clean(&self) -> Release {
         let loaded = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}"));
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
         loaded.release
     }
 
-    /// The one error for which the release is refused.
+    /// Returns the one error for which the release is refused.
     #[track_caller]
     pub(super) fn refused(&self) -> Finding {
         let findings = self.load().expect_err("it was not refused");
@@ -147,7 +148,7 @@ impl Stack {
         error.clone()
     }
 
-    /// The one warning with which the release is accepted.
+    /// Returns the one warning with which the release is accepted.
     #[track_caller]
     pub(super) fn warned(&self) -> Finding {
         let warnings = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}")).warnings;
@@ -174,19 +175,19 @@ pub(super) fn expect(
     assert!(finding.to_string().contains(message), "the whole message is shown");
 }
 
-/// An archive of regular files.
+/// Packs an archive of regular files.
 pub(in crate::release) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let entries = files.iter().map(|(path, content)| (*path, EntryType::Regular, "", content.as_bytes()));
     raw_archive(entries)
 }
 
-/// An archive as Helm packs a chart.
+/// Packs an archive as Helm packs a chart.
 pub(super) fn chart_archive(name: &str, version: &str) -> Vec<u8> {
     let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
     archive(&[(&format!("{name}/Chart.yaml"), &chart), (&format!("{name}/values.yaml"), "a: 1\n")])
 }
 
-/// An archive of any entries: path, type, link target, content. The path is written unchanged.
+/// Packs an archive of any entries: path, type, link target, content. The path is written unchanged.
 pub(in crate::release) fn raw_archive<'a>(
     entries: impl IntoIterator<Item = (&'a str, EntryType, &'a str, &'a [u8])>,
 ) -> Vec<u8> {
@@ -204,7 +205,7 @@ pub(in crate::release) fn raw_archive<'a>(
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-/// The files of the smallest release of that name, with a text that makes its content unique.
+/// Creates the files of the smallest release of that name, with a text that makes its content unique.
 pub(crate) fn small_release(name: &str, own: &str) -> Vec<(String, String)> {
     let name: ReleaseName = name.parse().unwrap();
     let (major, minor) = name.kubernetes_minor();
@@ -221,7 +222,7 @@ pub(crate) fn small_release(name: &str, own: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// A stack repository with the smallest releases of these names, as source-controller packs it.
+/// Packs a stack repository with the smallest releases of these names, as source-controller packs it.
 pub(crate) fn stack_repository(releases: &[&str]) -> Vec<u8> {
     let mut entries = vec![("releases/".to_owned(), EntryType::Directory, String::new())];
     for name in releases {

@@ -7,7 +7,7 @@ use super::builder::Stack;
 use crate::release::values::read_values;
 use crate::release::{Digest, File, Files, Limits, archive};
 
-/// Text similar to YAML, so that more than the first byte is read.
+/// Generates text similar to YAML, so that more than the first byte is read.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         "[a-z<>&*:#{}\\[\\]'\"|%@!,. \\n\t-]{0,8}",

@@ -309,7 +309,7 @@ fn any_status() -> impl Strategy<Value = ConditionStatus> {
     proptest::sample::select(all.to_vec())
 }
 
-/// A release with this status of `Ready`.
+/// Creates a release with this status of `Ready`.
 fn release_that_is(version: &str, ready: ConditionStatus) -> ClusterStackRelease {
     let mut release = release(version, ready == ConditionStatus::True);
     for condition in &mut release.status.as_mut().unwrap().conditions {

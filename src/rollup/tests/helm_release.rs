@@ -6,7 +6,7 @@ use super::*;
 use crate::api::conditions::Reason;
 use crate::error::Class::{Terminal, Transient};
 
-/// The status of an applied release, into which a test puts one problem.
+/// Returns the status of an applied release, into which a test puts one problem.
 fn done() -> Value {
     json!({
         "observedGeneration": 2, "lastAttemptedGeneration": 2,
@@ -14,7 +14,7 @@ fn done() -> Value {
     })
 }
 
-/// `done()` with one field replaced.
+/// Returns `done()` with one field replaced.
 fn but(field: &str, value: Value) -> Value {
     let mut status = done();
     status[field] = value;

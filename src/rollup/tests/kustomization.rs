@@ -13,7 +13,7 @@ const BEGIN: [&str; 2] = [
     "Reconciling=True Progressing: Building manifests",
 ];
 
-/// A status after an attempt at the expected commit ended with `outcome`.
+/// Creates a status after an attempt at the expected commit ended with `outcome`.
 fn after(outcome: &str) -> Value {
     json!({
         "observedGeneration": 2, "lastAppliedRevision": format!("sha1:{COMMIT}"), "lastAttemptedRevision": format!("sha1:{COMMIT}"),

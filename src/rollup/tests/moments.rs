@@ -7,22 +7,22 @@ use crate::error::Class::{Terminal, Transient};
 const RUNNING: [&str; 2] = ["Ready=Unknown Progressing", "Reconciling=True Progressing: Running 'install'"];
 const FAILED: [&str; 2] = ["Ready=False InstallFailed: no luck", "Released=False InstallFailed: no luck"];
 
-/// A moment at which only the controller's name is known.
+/// Creates a moment at which only the controller's name is known.
 fn at(text: &str) -> Moment {
     with(text, Pulse::Unknown { moved: None })
 }
 
-/// A moment at which this is known of helm-controller.
+/// Creates a moment at which this is known of helm-controller.
 fn with(now: &str, pulse: Pulse) -> Moment {
     Moment { applier: Applier { name: "helm-controller", pulse }, ..Moment::at(time(now)) }
 }
 
-/// helm-controller did not answer the request of that time.
+/// Creates the verdict that helm-controller did not answer the request of that time.
 fn no_answer(since: &str) -> Verdict {
     Verdict::ApplierUnavailable(Silence::NoAnswer { controller: "helm-controller", since: time(since) })
 }
 
-/// An object without a status.
+/// Creates an object without a status.
 fn new() -> Value {
     object(json!({}), &[])
 }

@@ -135,7 +135,7 @@ fn recorded(file: &str) -> Value {
     record(ROWS.iter().find(|row| row.0 == file).unwrap().1)
 }
 
-/// The verdict of a record: the object, its expected version, and its spec as stackflux wrote it if it was changed since.
+/// Judges a record: the object, its expected version, and its spec as stackflux wrote it if it was changed since.
 fn judge(record: &Value) -> Verdict {
     let object = record["object"].clone();
     let written = record.get("written").unwrap_or(&object["spec"]).clone();
@@ -144,7 +144,7 @@ fn judge(record: &Value) -> Verdict {
     rollup::judge(&serde_json::from_value(object).unwrap(), &expected, &soon())
 }
 
-/// A verdict with all its fields, the message last.
+/// Formats a verdict with all its fields, the message last.
 fn short(verdict: &Verdict) -> String {
     let (head, message) = match verdict {
         Verdict::Terminating => ("Terminating".to_owned(), ""),

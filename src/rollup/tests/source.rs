@@ -6,7 +6,7 @@ use crate::error::Class::{Terminal, Transient};
 const READY: &str = "Ready=True Succeeded: stored artifact";
 const GONE: &str = "Ready=False GitOperationFailed: no such commit";
 
-/// A revision other than the expected one.
+/// Creates the verdict for a revision other than the expected one.
 fn another(fetched: &str) -> Verdict {
     progressing(&format!("commit {COMMIT} is expected, {fetched} is fetched"))
 }

@@ -11,7 +11,7 @@ fn tasks() -> Tasks {
     Tasks::new().0
 }
 
-/// The status code, the head and the body of an answer.
+/// Fetches a path, and returns status code, head and body of the answer.
 async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

@@ -150,7 +150,7 @@ impl Go {
         }
     }
 
-    /// Go's output; bytes that are not UTF-8 are replaced.
+    /// Returns Go's output, with a replacement for bytes that are not UTF-8.
     fn expected_output(&self) -> String {
         match (&self.output, &self.output_hex) {
             (Some(text), None) => text.clone(),

@@ -83,12 +83,12 @@ fn regenerating_the_conformance_files_changes_nothing() {
     }
 }
 
-/// The directory of the committed files.
+/// Returns the directory of the committed files.
 fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")
 }
 
-/// The conformance files of a directory by name, at least one.
+/// Lists the conformance files of a directory by name, at least one.
 fn conformance_files(directory: &Path) -> BTreeMap<String, PathBuf> {
     let files: BTreeMap<_, _> = fs::read_dir(directory)
         .expect("a directory of conformance files")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::case::{Case, NAME};
 
-/// A change to the data that no field of the template sees, and that nevertheless changes its output.
+/// Finds a change to the data that no field of the template sees, and that nevertheless changes its output.
 pub(crate) fn unseen_dependence(case: &Case) -> Option<String> {
     let template = Template::parse(NAME, &case.template).ok()?;
     let is_unseen =
@@ -23,7 +23,7 @@ pub(crate) fn unseen_dependence(case: &Case) -> Option<String> {
     })
 }
 
-/// The data with one place changed, for every place and a few changes of each.
+/// Copies the data with one place changed, for every place and a few changes of each.
 fn changed(data: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     for pointer in pointers(data, "") {
@@ -42,7 +42,7 @@ fn changed(data: &Value) -> Vec<Value> {
     all
 }
 
-/// JSON pointers to everything below the root.
+/// Lists JSON pointers to everything below the root.
 fn pointers(value: &Value, at: &str) -> Vec<String> {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {

@@ -31,7 +31,7 @@ pub(crate) fn conformance() -> PathBuf {
     directory
 }
 
-/// The names of all functions.
+/// Lists the names of all functions.
 pub(crate) fn functions() -> BTreeSet<String> {
     let output = Command::new(program()).arg("functions").output().expect("the oracle starts");
     String::from_utf8(output.stdout).expect("names").lines().map(str::to_owned).collect()
@@ -47,7 +47,7 @@ pub(crate) fn test() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// The program, built on first use. Go's own cache makes later builds fast.
+/// Returns the program, which is built on first use. Go's own cache makes later builds fast.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

@@ -39,12 +39,12 @@ impl Tally {
         self.differences.truncate(KEPT);
     }
 
-    /// Number of cases.
+    /// Returns the number of cases.
     pub(crate) fn total(&self) -> u64 {
         self.verdicts.values().sum()
     }
 
-    /// One line: the number of cases, and of each verdict.
+    /// Formats one line: the number of cases, and of each verdict.
     pub(crate) fn counts(&self) -> String {
         let mut text = format!("{:7} cases", self.total());
         for (verdict, count) in &self.verdicts {

@@ -12,7 +12,7 @@ pub(crate) struct Input {
     pub(crate) data: Value,
 }
 
-/// Every hostile template.
+/// Lists every hostile template.
 pub(crate) fn all() -> Vec<Input> {
     let mut inputs: Vec<_> =
         SHORT.iter().map(|(name, template)| input(name, (*template).to_owned())).collect();
@@ -210,7 +210,7 @@ const SHORT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The long templates.
+/// Lists the long templates.
 fn long() -> Vec<Input> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
