@@ -3,6 +3,7 @@
 mod cluster_addon;
 mod decision;
 mod deletion;
+mod file_removal;
 mod handover;
 mod pruning;
 mod roll_up;

@@ -272,10 +272,8 @@ reasons! {
         "No action required; to keep an addon, suspend its Flux object before the Cluster moves to the release; the \
         ClusterAddon is then not ready until you resume or delete the object.";
     FileRemoved:
-        "The release of the Cluster's class no longer has the addon, or has it in another form, so the operator removes \
-        its file from the Git repository, and Flux uninstalls what is installed.",
-        "No action required; if this takes long, check that the Kustomization that applies the repository is not \
-        suspended and has spec.prune.";
+        "The release lacks the addon in this form, so the operator removes its file, and Flux uninstalls it.",
+        "No action required; if this takes long, check that the repository's Kustomization has spec.prune.";
     Suspended:
         "The object is suspended, so Flux does not reconcile it and its state is unknown.",
         "Resume the object when the reason for the suspension is gone.";

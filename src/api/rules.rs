@@ -56,7 +56,7 @@ impl Rule {
         Regex::new(&quoted.replace(r"\\", r"\")).ok()
     }
 
-    /// Whether a text of at most `longest` characters matches the regular expression in the rule.
+    /// Reports whether a text of at most `longest` characters matches the regular expression in the rule.
     fn fits(self, text: &str, longest: usize) -> bool {
         text.chars().count() <= longest
             && PATTERNS.get(self.cel).is_some_and(|pattern| pattern.is_match(text))

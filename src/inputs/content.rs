@@ -297,7 +297,8 @@ pub fn resolve(
     Ok(contents)
 }
 
-/// Returns the source of the existing chart with the name of an addon's content: release and directory.
+/// Returns the source of the existing chart with the name of an addon's content: release and directory. Fails if that
+/// chart has other content.
 fn kept(
     addon: &Addon,
     chart: &ObjectName,
@@ -319,7 +320,7 @@ fn lowest<'a>(line: &Line, release: &'a Release, addon: &Addon, catalog: &Suppli
     found.map_or(&release.name, |(name, _)| *name)
 }
 
-/// Returns the directory `below` of a release within the stack repository, as Flux takes it.
+/// Returns the directory `below` of a release within the stack repository, as Flux expects it.
 #[must_use]
 pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     let root = root.trim_start_matches("./").trim_matches('/');
@@ -328,7 +329,8 @@ pub fn release_path(root: &str, release: &ReleaseName, below: &str) -> String {
     format!("./{}", parts.join("/"))
 }
 
-/// Chooses the pin of a release: its existing one, otherwise that of the stack repository.
+/// Chooses the pin of a release: its existing one, otherwise that of the stack repository. Fails if the two have different
+/// content, or if the release has neither.
 fn pin(
     release: &ReleaseName,
     found: Option<&CatalogEntry>,

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use tracing::debug;
 
-use super::budget::Reservation;
 use super::context::Context;
 use super::git_delivery::pending_commits::Subject;
 use super::metrics::Queue;
@@ -78,7 +77,9 @@ async fn deliver(
     let outcome = roll_up(&facts, &receipts, &pruning);
     // The status must count deletions before they happen.
     let next = write_status(context, key, &facts, &outcome).await?;
-    reservation.map(Reservation::keep);
+    if let Some(reservation) = reservation {
+        reservation.keep();
+    }
     let next = next.earlier(retry).earlier(prune::prune(context, &facts, &pruning).await?);
     failure.map_or(Ok(next), |failure| Err(failure.into()))
 }

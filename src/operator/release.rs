@@ -120,13 +120,13 @@ async fn gather<'a>(
 ) -> Result<Facts<'a>, ReconcileError> {
     let teardown = tear_down::gather(context, object, &name, owner).await?;
     let owner = owner.filter(|_| matches!(decide_teardown(&teardown), Teardown::Keep(_)));
-    let content = match owner {
+    let read = match owner {
         Some(owner) => Some(content::content(context, object, owner, &name).await),
         None => None,
     };
     let now = context.clock.now();
-    let found = match owner.zip(content) {
-        Some((owner, content)) => Some(found(context, (object, &name), owner, content, now)?),
+    let found = match owner.zip(read) {
+        Some((owner, read)) => Some(found(context, (object, &name), owner, read, now)?),
         None => None,
     };
     let key = Key::of(object);
@@ -140,12 +140,12 @@ fn found<'a>(
     context: &Context,
     (object, name): (&ClusterStackRelease, &ReleaseName),
     owner: &'a ClusterStack,
-    content: Content,
+    read: Content,
     now: Timestamp,
 ) -> Result<Found<'a>, ReconcileError> {
-    let planned = planned(context, object, owner, &content, now)?;
+    let planned = planned(context, object, owner, &read, now)?;
     Ok(Found {
-        content: unless_held(context, object, content, &planned.plan),
+        content: unless_held(context, object, read, &planned.plan),
         planned,
         provider: provider::provider(context, object, owner),
         recorded: objects::recorded_objects(context, object, now),
@@ -215,8 +215,10 @@ async fn write_status(
     if facts.found.is_none() {
         return status::write_deletion(context, facts.object, status).await;
     }
-    let verdicts =
-        receipts.objects.iter().filter_map(|object| Some((&*object.id.kind, object.verdict.as_ref()?)));
+    let verdicts = receipts
+        .objects
+        .iter()
+        .filter_map(|object| Some((object.id.kind.as_str(), object.verdict.as_ref()?)));
     let holds = receipts.class_hold.iter().map(|hold| hold.reason);
     context.metrics.found(Queue::ClusterStackRelease, &facts.key.to_string(), verdicts, holds);
     status::write(context, facts.object, status).await

@@ -137,8 +137,9 @@ impl Rollback {
     fn of_stack(&self, left: &StackEffect) -> Line {
         let line = Line::new("ClusterStack ").code(&format!("{}/{}", left.namespace, left.name));
         if left.listed {
-            let line =
-                line.strong(" continues to offer it").words(": its versions have it, and it is pinned. Take ");
+            let line = line
+                .strong(" continues to offer it")
+                .words(": its versions have it, and it is pinned. Take ");
             return line.code(&self.version()).words(" out of them");
         }
         match (&left.latest, left.subscribes) {

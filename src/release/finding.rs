@@ -140,10 +140,10 @@ pub fn shortened(text: &str, longest: usize) -> String {
 /// Joins the first `most` names with commas, and adds the number of those left out.
 #[must_use]
 pub fn listed(names: &[String], most: usize) -> String {
-    let named = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+    let first = names.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
-        0 => named,
-        more => format!("{named} and {more} more"),
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 

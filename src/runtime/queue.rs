@@ -77,7 +77,9 @@ impl<K> Trigger<K> {
 impl Trigger<Key> {
     /// Reconciles objects as soon as there is capacity.
     pub fn each<K: Resource>(&self, objects: &[Arc<K>]) {
-        objects.iter().for_each(|object| self.now(Key::of(&**object)));
+        for object in objects {
+            self.now(Key::of(&**object));
+        }
     }
 }
 

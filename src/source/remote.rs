@@ -56,12 +56,11 @@ impl RemoteOrigin {
 impl Remote {
     fn with<T>(&self, read: impl FnOnce(&Opened<'_>) -> Result<T, OriginError>) -> Result<T, OriginError> {
         let clone = self.clone.lock().unwrap_or_else(PoisonError::into_inner);
-        let tip = match self.tip.get() {
-            Some(tip) => *tip,
-            None => {
-                let tip = self.look_up(&clone)?;
-                *self.tip.get_or_init(|| tip)
-            }
+        let tip = if let Some(tip) = self.tip.get() {
+            *tip
+        } else {
+            let tip = self.look_up(&clone)?;
+            *self.tip.get_or_init(|| tip)
         };
         let snapshot = clone.snapshot(Some(tip)).map_err(|error| self.failed(error))?;
         let directory = self.directory(&snapshot)?;

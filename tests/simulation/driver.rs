@@ -183,8 +183,7 @@ impl Simulation {
     fn start(&mut self) {
         let number = self.started;
         self.started += 1;
-        let is_blind = !self.is_calm && self.random.once_in(8);
-        let blind = is_blind.then(|| self.random.below(KINDS.len()));
+        let blind = self.random.once_in(8).then(|| self.random.below(KINDS.len()));
         let process = Process::start(&self.wire, number, self.clock(), self.election.as_ref(), blind);
         self.processes.push(process);
     }
@@ -210,24 +209,17 @@ impl Simulation {
             return;
         }
         self.changes -= 1;
+        self.truth.overlook();
         if self.election.is_some() && !self.random.once_in(3) {
-            self.truth.overlook();
             let end = step + self.random.below(LAST_STEPS);
             let number = self.leader().number;
             self.note(format!("process {number} loses the Lease"));
             let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
             self.processes[at].end(self.election.as_ref(), end);
-            self.start_leader();
         } else {
-            self.restart();
+            self.note("crash".to_owned());
+            self.processes.retain(|process| process.role != Role::Leads);
         }
-    }
-
-    /// Lets the leader crash, and starts another one.
-    pub(crate) fn restart(&mut self) {
-        self.truth.overlook();
-        self.note("crash".to_owned());
-        self.processes.retain(|process| process.role != Role::Leads);
         self.start_leader();
     }
 

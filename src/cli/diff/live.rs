@@ -253,12 +253,12 @@ fn of_cluster(
     (cluster, addon): (&ClusterInputs, &ClusterAddon),
     budgets: &mut Budgets,
 ) -> Result<ClusterChange, CliError> {
-    let held = |hold| ClusterChange::held(cluster, HeldAddon::new(None, hold));
+    let all_held = |hold| ClusterChange::held(cluster, HeldAddon::new(None, hold));
     if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster, release_hold.is_none()) {
-        return Ok(held(hold));
+        return Ok(all_held(hold));
     }
     if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
-        return Ok(held(hold.clone()));
+        return Ok(all_held(hold.clone()));
     }
     let plan = plan::cluster(&prepared.inputs(), cluster)?;
     if hold_of(&plan).is_some() {
@@ -266,7 +266,7 @@ fn of_cluster(
     }
     let hold = holds::suspended(prepared, addon).or_else(|| holds::elsewhere(live.present, prepared, addon));
     if let Some(hold) = hold {
-        return Ok(held(hold));
+        return Ok(all_held(hold));
     }
     let by_git = prepared.git().is_some();
     let mut objects = live.found.of_cluster(&plan, addon, by_git);

@@ -181,7 +181,7 @@ async fn job(
     git: &GitDelivery,
     before: &Progress,
 ) -> Result<Job, Hold> {
-    let (namespace, remote) = (&facts.key.namespace, (&*git.url, git.secret_ref.as_ref()));
+    let (namespace, remote) = (&facts.key.namespace, (git.url.as_str(), git.secret_ref.as_ref()));
     let access = CloneAccess::read(context, namespace, remote, &git.commit, Reason::PushFailed).await?;
     Ok(Job {
         stack: facts.key.to_string(),

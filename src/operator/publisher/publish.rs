@@ -37,7 +37,7 @@ impl Target {
         git: &GitSource,
         upstream: &Upstream,
     ) -> Result<Self, Stop> {
-        let remote = (&*git.url, upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref()));
+        let remote = (git.url.as_str(), upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref()));
         let (commit, failure) = (&upstream.commit, Reason::PublishFailed);
         let access = CloneAccess::read(context, &key.namespace, remote, commit, failure).await?;
         let branch = git.reference.as_ref().and_then(|reference| reference.branch.clone());

@@ -34,7 +34,7 @@ pub(super) struct Receipts {
     /// The objects in the order of delivery.
     pub(super) objects: Vec<ObjectFacts>,
     /// The steps that are delivered.
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// The reason why the cluster class is not delivered yet.
     pub(super) class_hold: Option<Hold>,
     /// Whether an object of another client has the name of a source, so that no Cluster can have the release.

@@ -227,8 +227,9 @@ pub(super) async fn prune(
         }
     }
     let refusal = failure.as_ref().filter(|failure| failure.is_reported()).map(ReconcileError::hold);
-    let key = Key::of(stack);
-    if context.undeletable_sources.set(&key, refusal) {
+    let (key, is_deleted) = (Key::of(stack), failure.is_none());
+    // The retry of a failure reports it.
+    if context.undeletable_sources.set(&key, refusal) && is_deleted {
         context.triggers.stacks.now(key);
     }
     failure

@@ -46,10 +46,6 @@ fn file(simulation: &Simulation, object: &str) -> String {
     format!("clusters/{}/one/helmrelease-{object}.yaml", simulation.namespace)
 }
 
-fn suspended(is_suspended: bool) -> Value {
-    json!({"spec": {"suspend": is_suspended}})
-}
-
 fn endpoint(host: &str) -> Value {
     json!({"spec": {"controlPlaneEndpoint": {"host": host}}})
 }
@@ -112,34 +108,5 @@ fn addon_dropped_by_release_is_removed_from_git() {
         simulation.expect_ready_at("one", WITHOUT_MONITORING);
         assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
         assert!(!fleet(simulation).files().contains_key(&file(simulation, "one.monitoring")));
-    });
-}
-
-#[test]
-fn removed_file_is_counted_once_over_a_restart() {
-    run("git-restart", |simulation| {
-        simulation.publish(2);
-        deliver(simulation, &["v2", "v3"], V2);
-        simulation.merge("HelmRelease", "one.monitoring", &suspended(true));
-        simulation.upgrade("one", WITHOUT_MONITORING);
-        settle(simulation);
-        // Flux sees no commit from now on.
-        simulation.calm_down();
-        simulation.merge("GitRepository", FLEET, &suspended(true));
-        simulation.merge("HelmRelease", "one.monitoring", &suspended(false));
-        settle(simulation);
-        let file = file(simulation, "one.monitoring");
-        assert!(!fleet(simulation).files().contains_key(&file));
-        let before = (simulation.field("ClusterAddon", ADDON, "/status/pruned"), fleet(simulation).commits());
-        assert_eq!(before.0["count"], 1);
-        simulation.restart();
-        settle(simulation);
-        simulation.expect("ClusterAddon", ADDON, "Delivered", "Unknown FileRemoved");
-        let after = (simulation.field("ClusterAddon", ADDON, "/status/pruned"), fleet(simulation).commits());
-        assert_eq!(after, before);
-        simulation.merge("GitRepository", FLEET, &suspended(false));
-        settle(simulation);
-        simulation.expect_ready_at("one", WITHOUT_MONITORING);
-        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
     });
 }

@@ -1,0 +1,70 @@
+//! Tests of the removal of files from the repository that Flux applies.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// An object that Flux applies from a repository, with these changes.
+fn applied_by_flux(kind: &str, addon: &str, changes: &Value) -> Arc<FluxObject> {
+    let mut object =
+        json!({"metadata": {"ownerReferences": null, "labels": {labels::APPLIED_BY_NAME: "fleet"}}});
+    merge(&mut object, changes);
+    flux_object(kind, addon, &object)
+}
+
+/// Returns the changes to a `ClusterAddon` whose status has this reason for the addon `old`.
+fn removed_because(reason: Reason) -> Value {
+    let object = json!({"kind": "HelmRelease", "name": "c1.old"});
+    json!({"status": {"addons": [{"name": "old", "object": object, "reason": reason.as_str()}]}})
+}
+
+#[test]
+fn removal_from_git_is_found_in_the_status() {
+    let (removed, other) = (Reason::FileRemoved, Reason::AddonRemoved);
+    for (reason, object, expected, why) in [
+        (removed, applied_by_flux("HelmRelease", "old", &json!({})), true, "the status reports it"),
+        (other, applied_by_flux("HelmRelease", "old", &json!({})), false, "its file is not removed"),
+        (removed, applied_by_flux("Kustomization", "old", &json!({})), false, "it is of the other kind"),
+        (removed, flux_object("HelmRelease", "old", &json!({})), false, "it has no file"),
+    ] {
+        let addon = cluster_addon(&removed_because(reason));
+        assert_eq!(!reported_without_file(&addon, &[object]).is_empty(), expected, "{why}");
+    }
+}
+
+#[test]
+fn removal_of_a_file_is_counted_once() {
+    const COUNTED: Reason = Reason::FileRemoved;
+    let (present, waits) = (json!({}), Reason::PruneBudgetExceeded);
+    for (by_git, reason, is_requested, is_turn, object, expected, why) in [
+        (true, waits, false, true, &present, "Delete Some(FileRemoved)", "the first time"),
+        (true, COUNTED, true, true, &present, "Deleting Some(FileRemoved)", "Flux has to delete it"),
+        (true, COUNTED, true, false, &present, "Deleting Some(FileRemoved)", "another addon waits now"),
+        (
+            true,
+            COUNTED,
+            false,
+            true,
+            &present,
+            "DeleteCounted Some(FileRemoved)",
+            "the operator started again",
+        ),
+        (true, COUNTED, false, false, &present, "Deleting Some(FileRemoved)", "its turn comes again"),
+        (true, COUNTED, false, true, &suspended(), "Blocked None", "a user suspended it"),
+        (true, COUNTED, false, true, &deleted(), "Deleting Some(FileRemoved)", "Flux deletes it"),
+        (true, waits, false, true, &deleted(), "Deleting Some(AddonRemoved)", "a user deleted it"),
+        (false, COUNTED, false, true, &present, "Delete Some(AddonRemoved)", "the operator applies objects"),
+    ] {
+        let addon = cluster_addon(&removed_because(reason));
+        let objects = [applied_by_flux("HelmRelease", "old", object)];
+        let without_file = is_requested.then(|| (FluxKind::HelmRelease, "c1.old".to_owned()));
+        let without_file = without_file.into_iter().collect();
+        let release = BTreeMap::new();
+        let facts =
+            PruneFacts { addon: &addon, release, objects: &objects, by_git, without_file: &without_file };
+        let found = candidates(&facts, |_| is_turn);
+        let [found] = &found[..] else { panic!("{why}: {found:?}") };
+        let reason = found.hold.as_ref().map(|hold| hold.reason);
+        assert_eq!(format!("{:?} {reason:?}", found.decision), expected, "{why}");
+    }
+}
