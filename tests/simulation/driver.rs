@@ -118,6 +118,9 @@ impl Simulation {
 
     /// Continues until nothing is left to do, and checks the properties of each state.
     pub(crate) fn settle(&mut self) {
+        if self.wire.cluster().is_broken(Rule::Endless) {
+            return;
+        }
         let (mut changed_at, mut known) = (self.now, 0);
         for _ in 0..STEPS {
             self.step += 1;

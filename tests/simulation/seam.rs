@@ -1,16 +1,20 @@
 //! The guards that can be taken out between the operator and the API server, to prove that the simulations notice it.
+//!
+//! The last ones are not of the operator: Flux, the API server or another client breaks a promise, so that a rule about what
+//! the operator reports or how it ends is broken. They prove that these rules can be broken at all.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stackflux::api::labels::SUSPEND_FIELD_MANAGER;
 
-use crate::api_server::{Answer, ApiServer, Call};
+use crate::api_server::{Answer, ApiServer, Call, Place};
 use crate::flux::number;
 use crate::past::Past;
+use crate::properties::condition;
 use crate::wire::{Cluster, Process, Seen};
 
-/// A guard of the operator.
+/// A guard of the operator, or a promise of its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// A deletion names the UID of the object.
@@ -27,6 +31,14 @@ pub(crate) enum Guard {
     SuspensionUid,
     /// An apply of an object that the operator does not know creates the object, and changes none.
     CreateOnly,
+    /// A status of Flux counts for the generation that it names.
+    ObservedGeneration,
+    /// The API server stores a status that it confirms.
+    StatusStored,
+    /// The API server stores a status as it was written.
+    StatusAsWritten,
+    /// No other client changes an object back after each write.
+    SoleWriter,
 }
 
 /// Answers a request, without the guard that is taken out.
@@ -46,9 +58,21 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
         (Some(Guard::CreateOnly), "PATCH") if call.content_type.contains("apply-patch") => {
             cluster.server.answer(&of_any_version(call))
         }
-        (Some(Guard::Ownership), "GET") => {
+        (Some(Guard::Ownership), "GET") | (Some(Guard::ObservedGeneration), _) => {
             let Answer { code, body } = cluster.server.answer(call);
             Answer { code, body: cluster.shown(body) }
+        }
+        (Some(Guard::StatusStored), "PATCH") if is_status_of_ready_addon(cluster, call) => {
+            cluster.server.clone().answer(call)
+        }
+        (Some(Guard::StatusAsWritten), "PATCH") if is_addon_status(call) => {
+            let version = cluster.server.log.len();
+            cluster.server.answer(&with_other_message(call, version))
+        }
+        (Some(Guard::SoleWriter), "PATCH") if call.content_type.contains("apply-patch") => {
+            let answer = cluster.server.answer(call);
+            change_back(&mut cluster.server, &ApiServer::place_of(call));
+            answer
         }
         _ => cluster.server.answer(call),
     }
@@ -82,9 +106,56 @@ fn of_any_version(call: &Call) -> Call {
 }
 
 fn counts_deletions(call: &Call) -> bool {
-    let is_status = call.uri.split('?').next().is_some_and(|path| path.ends_with("/status"));
     let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
-    is_status && body.pointer("/0/value/pruned").is_some()
+    is_status(call) && body.pointer("/0/value/pruned").is_some()
+}
+
+fn is_status(call: &Call) -> bool {
+    call.uri.split('?').next().is_some_and(|path| path.ends_with("/status"))
+}
+
+fn is_addon_status(call: &Call) -> bool {
+    is_status(call) && ApiServer::place_of(call).0 == number("ClusterAddon")
+}
+
+/// Whether a request replaces the status of a `ClusterAddon` that is `Ready` now.
+fn is_status_of_ready_addon(cluster: &Cluster, call: &Call) -> bool {
+    let addon = cluster.server.object(&ApiServer::place_of(call));
+    is_addon_status(call) && addon.is_some_and(|addon| condition(addon, "Ready") == Some(("True", true)))
+}
+
+/// A new status whose first message differs each time.
+fn with_other_message(call: &Call, version: usize) -> Call {
+    let mut operations: Value = serde_json::from_slice(&call.body).unwrap();
+    if let Some(message) = operations.pointer_mut("/0/value/conditions/0/message") {
+        *message = json!(format!("version {version}"));
+    }
+    Call { body: operations.to_string().into_bytes(), ..call.clone() }
+}
+
+/// Changes a `Kustomization` as another client does that also wants it in its way.
+fn change_back(server: &mut ApiServer, place: &Place) {
+    if place.0 == number("Kustomization") {
+        let interval = format!("{}s", server.log.len());
+        server.merge_as("another", place, false, &json!({"spec": {"interval": interval}}));
+    }
+}
+
+/// A `HelmRelease` whose status seems to be about its present generation.
+pub(crate) fn as_if_observed(object: Arc<Value>) -> Arc<Value> {
+    if object["kind"] != "HelmRelease" || object["status"].get("conditions").is_none() {
+        return object;
+    }
+    let mut seeming = Value::clone(&object);
+    let generation = &object["metadata"]["generation"];
+    let status = &mut seeming["status"];
+    for field in ["observedGeneration", "lastAttemptedGeneration"] {
+        status[field] = generation.clone();
+    }
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        condition["observedGeneration"] = generation.clone();
+    }
+    seeming.into()
 }
 
 /// An object of others as if it belonged to the `ClusterAddon` of its Cluster.

@@ -128,11 +128,16 @@ impl Transport for Wire {
 impl Cluster {
     /// Records a broken rule, once for each rule.
     pub(crate) fn broke(&mut self, rule: Rule, what: String) {
-        if self.broken.iter().any(|known| known.rule == rule) {
+        if self.is_broken(rule) {
             return;
         }
         self.log.push(format!("BROKEN: {rule:?}: {what}"));
         self.broken.push(Violation { rule, what });
+    }
+
+    /// Whether a rule is broken.
+    pub(crate) fn is_broken(&self, rule: Rule) -> bool {
+        self.broken.iter().any(|known| known.rule == rule)
     }
 
     /// Records that a reconcile of a process runs now.
@@ -208,7 +213,11 @@ impl Cluster {
 
     /// An object as the operator sees it.
     pub(crate) fn shown(&self, object: Arc<Value>) -> Arc<Value> {
-        if self.without == Some(Guard::Ownership) { seam::adopted(self, object) } else { object }
+        match self.without {
+            Some(Guard::Ownership) => seam::adopted(self, object),
+            Some(Guard::ObservedGeneration) => seam::as_if_observed(object),
+            _ => object,
+        }
     }
 }
 

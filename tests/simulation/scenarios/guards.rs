@@ -1,4 +1,5 @@
-//! Proof that the simulations can fail: without one of the operator's guards, some seed breaks a rule that it keeps with it.
+//! Proof that the simulations can fail: without one of the operator's guards, or without a promise of its surroundings, some
+//! seed breaks a rule that it keeps with it. Each rule is broken by at least one test.
 
 use serde_json::{Value, json};
 
@@ -12,18 +13,19 @@ use crate::seam::Guard;
 /// Maximum number of seeds until one fails.
 const SEEDS: u64 = 300;
 
-/// Fails unless some seed breaks a rule without the guard, and only without it.
-fn assert_noticed(guard: Guard, rule: Rule, scenario: fn(&mut Simulation)) {
+/// Fails unless some seed breaks a rule without the guard, and only without it. Returns what it breaks.
+fn assert_noticed(guard: Guard, rule: Rule, scenario: fn(&mut Simulation)) -> String {
     let runtime = runtime();
-    let breaks = |seed: &u64| {
-        let outcome = simulate(*seed, Some(guard), runtime, scenario);
-        outcome.broken.iter().any(|broken| broken.rule == rule)
+    let breaks = |seed: u64| {
+        let broken = simulate(seed, Some(guard), runtime, scenario).broken;
+        Some((seed, broken.into_iter().find(|broken| broken.rule == rule)?.what))
     };
-    let seed = (0..SEEDS).find(breaks);
-    let seed = seed.unwrap_or_else(|| panic!("no seed breaks {rule:?} without {guard:?}"));
+    let found = (0..SEEDS).find_map(breaks);
+    let (seed, what) = found.unwrap_or_else(|| panic!("no seed breaks {rule:?} without {guard:?}"));
     let guarded = simulate(seed, None, runtime, scenario);
     let log = guarded.log.join("\n");
     assert!(guarded.broken.is_empty(), "{log}\nseed {seed} also fails with the guard: {:?}", guarded.broken);
+    what
 }
 
 /// A `HelmRelease` of a user.
@@ -134,4 +136,49 @@ fn deletion_without_owner_check_hits_user_object() {
         settle(simulation);
         assert!(simulation.has("ClusterAddon", ADDON));
     });
+}
+
+/// The values of a Cluster change, and its `HelmRelease` looks installed before Flux installs it.
+#[test]
+fn outdated_status_of_flux_is_a_lie() {
+    assert_noticed(Guard::ObservedGeneration, Rule::Lie, |simulation| {
+        simulation.deliver();
+        let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": "moved.example.org"}}});
+        simulation.merge("Cluster", "one", &endpoint);
+        settle(simulation);
+    });
+}
+
+#[test]
+fn lost_status_is_late_when_all_is_done() {
+    let what = assert_noticed(Guard::StatusStored, Rule::Late, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        settle(simulation);
+    });
+    assert!(what.contains("to the end"), "{what}");
+}
+
+#[test]
+fn lost_status_is_late_while_others_change() {
+    let what = assert_noticed(Guard::StatusStored, Rule::Late, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        for number in 0..300 {
+            let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
+            simulation.at_any_time(move |simulation| simulation.merge("Cluster", "one", &label));
+        }
+        settle(simulation);
+    });
+    assert!(what.contains("steps"), "{what}");
+}
+
+#[test]
+fn status_stored_in_other_words_is_written_again() {
+    assert_noticed(Guard::StatusAsWritten, Rule::Unquiet, Simulation::deliver);
+}
+
+#[test]
+fn fight_with_another_client_does_not_end() {
+    assert_noticed(Guard::SoleWriter, Rule::Endless, Simulation::deliver);
 }
