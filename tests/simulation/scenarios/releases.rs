@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stackflux::subscription::deletions;
 
 use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
 use crate::api_server::ApiServer;
+use crate::driver::Simulation;
 use crate::flux::number;
 use crate::properties::{run, settle};
 use crate::repository::{BROKEN, MONITORING_AS_MANIFESTS, V1, V2, WITHOUT_MONITORING};
@@ -87,8 +88,9 @@ fn release_used_again_before_its_time_stays() {
     });
 }
 
+/// The Cluster may come before the deletion, which then does not happen, or after it, and the release is created again.
 #[test]
-fn release_used_again_during_deletion_is_recreated() {
+fn release_used_again_at_its_time_is_usable() {
     run("again", |simulation| {
         simulation.deliver_first_of_two();
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
@@ -98,6 +100,33 @@ fn release_used_again_during_deletion_is_recreated() {
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
         settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
+        simulation.expect_ready_at("one", V2);
+        assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V2)), "nothing of the Cluster");
+    });
+}
+
+#[test]
+fn release_used_again_during_deletion_is_recreated() {
+    run("recreated-release", |simulation| {
+        simulation.deliver_first_of_two();
+        let uid = |simulation: &Simulation| simulation.field("ClusterStackRelease", V2, "/metadata/uid");
+        let before = uid(simulation);
+        let mut finalizers = simulation.field("ClusterStackRelease", V2, "/metadata/finalizers");
+        finalizers.as_array_mut().unwrap().push(json!("example.org/slow"));
+        let hold = |finalizers: &Value| json!({"metadata": {"finalizers": finalizers}});
+        simulation.merge("ClusterStackRelease", V2, &hold(&finalizers));
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        settle_with_budget(simulation);
+        assert!(simulation.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string());
+        assert!(simulation.uninstalled().contains(&V2) && uid(simulation) == before);
+        simulation.at_any_time(|simulation| simulation.upgrade("one", V2));
+        let release = hold(&json!([]));
+        simulation.at_any_time(move |simulation| simulation.merge("ClusterStackRelease", V2, &release));
+        settle(simulation);
+        assert_ne!(uid(simulation), before);
         simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
         simulation.expect_ready_at("one", V2);
         assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V2)), "nothing of the Cluster");
