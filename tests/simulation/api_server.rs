@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub(crate) use answer::Answer;
 use answer::Subject;
-use fields::Manager;
+use fields::{Depth, Manager};
 
 /// The place of an object: the number of its kind, its namespace (empty if it has none) and its name.
 pub(crate) type Place = (usize, String, String);
@@ -55,13 +55,16 @@ pub(crate) struct Watched {
 }
 
 /// An object with the managers of its fields.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Stored {
-    object: Value,
+    object: Arc<Value>,
     managers: Vec<Manager>,
-    /// The object as it is sent, with its field managers.
+    /// The object as it is sent in events and in answers to writes.
     sent: Arc<Value>,
 }
+
+/// Kinds by their names.
+type Kinds = &'static [&'static str];
 
 /// The API server.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +76,11 @@ pub(crate) struct ApiServer {
     pub(crate) log: Vec<Watched>,
     /// The time for timestamps of objects, in seconds since the epoch.
     pub(crate) now: i64,
+    /// The kinds whose field managers clients read in events and in answers to writes: of these the names of the fields
+    /// directly below the spec are sent, and of others nothing. `None`: all are sent.
+    pub(crate) managers_read: Option<Kinds>,
+    /// The position in the log up to which no object is garbage.
+    collected: usize,
 }
 
 /// A path of the API: the subject of a request.
@@ -146,6 +154,9 @@ impl ApiServer {
 
     /// Merges a patch into an object, or into its status, as this field manager.
     pub(crate) fn merge_as(&mut self, manager: &str, place: &Place, status: bool, change: &Value) -> Answer {
+        if let Some(found) = self.objects.get(place).filter(|found| patch::is_merged(&found.object, change)) {
+            return Answer { code: 200, body: found.sent.clone() };
+        }
         let target = Target { place: place.clone(), subresource: status.then(|| "status".to_owned()) };
         let merged = self.patch(&target, manager, |object| {
             patch::merge_patch(object, change);
@@ -181,39 +192,42 @@ impl ApiServer {
 
     /// All objects of a kind.
     pub(crate) fn list(&self, kind: usize) -> Vec<Arc<Value>> {
-        let of_kind = self.objects.iter().filter(|(place, _)| place.0 == kind);
-        of_kind.map(|(_, stored)| stored.sent.clone()).collect()
+        self.of_kind(kind).map(|(_, stored)| stored.sent.clone()).collect()
+    }
+
+    /// The places of all objects of a kind.
+    pub(crate) fn places(&self, kind: usize) -> impl Iterator<Item = &Place> {
+        self.of_kind(kind).map(|(place, _)| place)
     }
 
     /// The object at a place, without its field managers.
     pub(crate) fn object(&self, place: &Place) -> Option<&Value> {
-        self.objects.get(place).map(|stored| &stored.object)
+        self.objects.get(place).map(|stored| &*stored.object)
     }
 
     /// All objects of a kind, without their field managers.
     pub(crate) fn objects(&self, kind: usize) -> impl Iterator<Item = &Value> {
-        self.objects.iter().filter(move |(place, _)| place.0 == kind).map(|(_, stored)| &stored.object)
+        self.of_kind(kind).map(|(_, stored)| &*stored.object)
+    }
+
+    fn of_kind(&self, kind: usize) -> impl Iterator<Item = (&Place, &Stored)> {
+        let first = |kind| (kind, String::new(), String::new());
+        self.objects.range(first(kind)..first(kind + 1))
     }
 
     fn read(&self, place: &Place) -> Result<Answer, Answer> {
-        let found = self.get(place).ok_or_else(|| Subject::of(place).not_found())?;
-        Ok(Answer { code: 200, body: found })
+        let found = self.objects.get(place).ok_or_else(|| Subject::of(place).not_found())?;
+        let body = match self.managers_read {
+            None => found.sent.clone(),
+            Some(_) => with_managers(&found.object, &found.managers, Depth::All),
+        };
+        Ok(Answer { code: 200, body })
     }
 }
 
-impl Stored {
-    fn new(object: Value, managers: Vec<Manager>) -> Self {
-        Self { object, managers, sent: Arc::default() }
-    }
-
-    fn set_version(&mut self, version: u64) {
-        self.object["metadata"]["resourceVersion"] = json!(version.to_string());
-    }
-
-    /// Ends a change: what is sent from now on is the object as it is.
-    fn finish(&mut self) {
-        let mut sent = self.object.clone();
-        sent["metadata"]["managedFields"] = self.managers.iter().map(Manager::shown).collect();
-        self.sent = Arc::new(sent);
-    }
+/// An object with its field managers, as it is sent.
+fn with_managers(object: &Value, managers: &[Manager], depth: Depth) -> Arc<Value> {
+    let mut sent = object.clone();
+    sent["metadata"]["managedFields"] = managers.iter().map(|manager| manager.shown(depth)).collect();
+    sent.into()
 }

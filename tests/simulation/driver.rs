@@ -27,7 +27,7 @@ const HORIZON: Millis = 60_000;
 /// `namespaceDeletionGracePeriod`).
 const NAMESPACE_GRACE: Millis = 5_000;
 /// Maximum number of steps of a simulation between two changes from outside.
-const STEPS: usize = 20_000;
+const STEPS: usize = 10_000;
 /// Maximum number of steps that a process still takes after it lost the Lease.
 const LAST_STEPS: usize = 100;
 
@@ -121,6 +121,7 @@ impl Simulation {
         if self.wire.cluster().is_broken(Rule::Endless) {
             return;
         }
+        self.flux.is_fleet_current = false;
         let (mut changed_at, mut known) = (self.now, 0);
         for _ in 0..STEPS {
             self.step += 1;
@@ -267,6 +268,7 @@ impl Simulation {
             }
             Step::Begin(index, number) => self.processes[index].operator.begin(number, self.now),
             Step::GoOn(index, number) => {
+                self.flux.is_fleet_current = false;
                 if let Some(failure) = self.processes[index].operator.go_on(number, self.now) {
                     self.note(failure);
                 }
@@ -281,6 +283,7 @@ impl Simulation {
             Step::Action => {
                 let action = self.actions.remove(0);
                 action(self);
+                self.flux.is_fleet_current = false;
             }
             Step::Controllers => {
                 let mut cluster = self.wire.cluster();

@@ -7,6 +7,7 @@ pub(crate) mod fleet;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
@@ -41,6 +42,10 @@ pub(crate) struct Flux {
     pub(crate) fleet: Option<Fleet>,
     /// The commit of that repository that Flux has seen.
     fleet_head: Option<String>,
+    /// Whether it is still the last one: nobody could commit since.
+    pub(crate) is_fleet_current: bool,
+    /// The digest of the values of each `HelmRelease`, with its UID and its generation.
+    digests: BTreeMap<Place, ([Value; 2], String)>,
 }
 
 impl Flux {
@@ -56,10 +61,13 @@ impl Flux {
             }
         }
         self.seen = server.log.len();
-        let fleet_head = self.fleet.as_ref().and_then(Fleet::head);
-        if fleet_head != self.fleet_head {
-            self.fleet_head = fleet_head;
-            self.pending.extend(places(server, &["GitRepository"]));
+        if let Some(fleet) = self.fleet.as_ref().filter(|_| !self.is_fleet_current) {
+            let fleet_head = fleet.head();
+            if fleet_head != self.fleet_head {
+                self.fleet_head = fleet_head;
+                self.pending.extend(places(server, &["GitRepository"]));
+            }
+            self.is_fleet_current = true;
         }
         self.pending.len()
     }
@@ -84,7 +92,7 @@ impl Flux {
     /// Reconciles one object. Returns a note about the change, if there was one.
     pub(crate) fn look_at(&mut self, server: &mut ApiServer, place: &Place) -> Option<String> {
         self.pending.remove(place);
-        let object = server.object(place)?.clone();
+        let object = server.get(place)?;
         let kind = KINDS[place.0].name;
         let metadata = &object["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
@@ -154,7 +162,7 @@ impl Flux {
     fn installed(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let chart = referred(server, "HelmChart", object, "chartRef")?;
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
-        let wanted: Content = (version, digest(&object["spec"]["values"]));
+        let wanted: Content = (version, self.digest_of_values(place, object));
         let attempted = attempted(object, &wanted);
         if deployed(object).as_ref() == Some(&wanted) && !is_running(object) {
             // Nothing that Helm installs has changed.
@@ -186,6 +194,16 @@ impl Flux {
                 Some(merged(attempted, &status::installed(object, &wanted)))
             }
         }
+    }
+
+    fn digest_of_values(&mut self, place: &Place, object: &Value) -> String {
+        let state = ["uid", "generation"].map(|field| object["metadata"][field].clone());
+        if let Some((_, digest)) = self.digests.get(place).filter(|(known, _)| *known == state) {
+            return digest.clone();
+        }
+        let found = digest(&object["spec"]["values"]);
+        self.digests.insert(place.clone(), (state, found.clone()));
+        found
     }
 
     /// Makes the next step of a `Kustomization`. Returns the changes of its status.
@@ -234,11 +252,11 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
 }
 
 /// The object that a reference names, if it is ready in its present generation.
-fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> Option<Value> {
+fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> Option<Arc<Value>> {
     let reference = &object["spec"][reference];
     let namespace = reference.get("namespace").unwrap_or(&object["metadata"]["namespace"]);
     let place = (number(kind), namespace.as_str()?.to_owned(), reference["name"].as_str()?.to_owned());
-    let found = server.object(&place)?.clone();
+    let found = server.get(&place)?;
     (found["status"]["observedGeneration"] == found["metadata"]["generation"]).then_some(found)
 }
 
@@ -258,9 +276,5 @@ fn place(kind: usize, object: &Value) -> Place {
 }
 
 fn places(server: &ApiServer, kinds: &[&str]) -> Vec<Place> {
-    let of = |kind: &&str| {
-        let kind = number(kind);
-        server.objects(kind).map(|object| place(kind, object)).collect::<Vec<_>>()
-    };
-    kinds.iter().flat_map(of).collect()
+    kinds.iter().flat_map(|kind| server.places(number(kind))).cloned().collect()
 }

@@ -3,6 +3,9 @@
 #![cfg(test)]
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod api_server;
 mod api_server_tests;
 mod causes;

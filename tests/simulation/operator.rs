@@ -21,7 +21,7 @@ use stackflux::operator::git_delivery::pass;
 use stackflux::operator::metrics::{Metrics, Queue};
 use stackflux::operator::reconcile::ReconcileError;
 use stackflux::operator::related::Related;
-use stackflux::operator::settings::Flags;
+use stackflux::operator::settings::{Flags, Settings};
 use stackflux::operator::{cluster, release, stack};
 use stackflux::runtime::api_server::ApiServer;
 use stackflux::runtime::cache::{Cache, Cached, Change, Key};
@@ -52,6 +52,9 @@ const RETRY: Millis = 200;
 
 /// Number of failures after which the pause stays the same.
 const MAX_DOUBLINGS: u32 = 6;
+
+/// The unit of the pauses of requests.
+const PAUSE: Millis = 100;
 
 /// Maximum time for the work of a thread.
 const THREAD: Duration = Duration::from_secs(30);
@@ -107,7 +110,7 @@ impl Operator {
         let (commits, commit_requests) = queue();
         let (publishes, _) = queue();
         let context = Context::new(Parts {
-            settings: Arguments::parse_from(["operator"]).flags.settings().unwrap(),
+            settings: settings(),
             clock,
             api: ApiServer::new(transport.clone(), fence, metrics.runtime.clone(), "stackflux"),
             events: Events::new(transport, "stackflux"),
@@ -234,7 +237,7 @@ impl Operator {
             while let Some(Some(request)) = self.inbox[queue].next().now_or_never() {
                 let pause = request.run_at.saturating_duration_since(Instant::now());
                 // Some time has passed since the request was queued: the pause is rounded up.
-                let pause = millis(pause).div_ceil(50) * 50;
+                let pause = millis(pause).div_ceil(PAUSE) * PAUSE;
                 self.enqueue((queue, request.message), now + pause);
             }
         }
@@ -263,6 +266,12 @@ impl Wake for Woken {
         *self.0.lock().unwrap() = true;
         self.1.notify_all();
     }
+}
+
+/// The settings without a flag.
+fn settings() -> Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| Arguments::parse_from(["operator"]).flags.settings().unwrap()).clone()
 }
 
 /// Whether the watch of a kind has an object: those of Flux's objects except `GitRepository`s have a label selector.

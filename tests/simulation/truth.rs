@@ -19,6 +19,10 @@ const STEPS_TO_SEE: usize = 600;
 /// of the spec.
 type Installed = (String, String);
 
+/// What a recorded content depends on: the content as Flux names it, the UID of the Cluster, and UID and generation of the
+/// object.
+type Recorded = (Content, Option<String>, [Value; 2]);
+
 /// The contents that the simulated clusters have had.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
@@ -26,6 +30,8 @@ pub(crate) struct Truth {
     has: BTreeMap<Place, (Content, Installed)>,
     /// All contents for each object and UID of the Cluster.
     had: BTreeSet<(Place, String, Installed)>,
+    /// The state of each object whose content is recorded.
+    recorded: BTreeMap<Place, Recorded>,
     /// Number of steps since each status is outdated, by name and problem.
     outdated: BTreeMap<(String, String), usize>,
     /// The position in the API server's log that was checked.
@@ -38,9 +44,19 @@ impl Truth {
     pub(crate) fn reconciled(&mut self, server: &ApiServer, flux: &Flux, place: &Place) {
         let content = flux.installed.get(place);
         let Some((content, object)) = content.zip(server.object(place)) else {
+            self.recorded.remove(place);
             self.is_moved |= self.has.remove(place).is_some();
             return;
         };
+        let cluster = text(object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
+        let cluster = server.object(&(number("Cluster"), place.1.clone(), cluster.to_owned()));
+        let cluster = cluster.map(|cluster| text(cluster, "/metadata/uid").to_owned());
+        let state = ["uid", "generation"].map(|field| object["metadata"][field].clone());
+        let recorded = (content.clone(), cluster.clone(), state);
+        if self.recorded.get(place) == Some(&recorded) {
+            return;
+        }
+        self.recorded.insert(place.clone(), recorded);
         let part = object["spec"].get("values").unwrap_or(&object["spec"]["path"]);
         let is_of_spec = content.1 == digest(part);
         if !is_of_spec && self.has.get(place).is_some_and(|(known, _)| known == content) {
@@ -49,10 +65,7 @@ impl Truth {
         let spec =
             if is_of_spec { SpecDigest::of(object["spec"].clone()).to_string() } else { String::new() };
         let installed = (content.0.clone(), spec);
-        let cluster = text(object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
-        let cluster = server.object(&(number("Cluster"), place.1.clone(), cluster.to_owned()));
-        if let Some(cluster) = cluster {
-            let uid = text(cluster, "/metadata/uid").to_owned();
+        if let Some(uid) = cluster {
             self.had.insert((place.clone(), uid, installed.clone()));
         }
         self.has.insert(place.clone(), (content.clone(), installed));
@@ -94,7 +107,7 @@ impl Truth {
     /// Compares the statuses with the clusters.
     fn compare(&mut self, cluster: &mut Cluster) {
         let mut outdated = BTreeMap::new();
-        let addons: Vec<Value> = cluster.server.objects(number("ClusterAddon")).cloned().collect();
+        let addons = cluster.server.list(number("ClusterAddon"));
         for addon in addons.iter().filter(|addon| condition(addon, "Ready") == Some(("True", true))) {
             let name = text(addon, "/metadata/name").to_owned();
             if let Some(problem) = outdated_class(&cluster.server, addon) {

@@ -63,6 +63,9 @@ pub(crate) struct Cluster {
     deletions: Deletions,
 }
 
+/// The kinds whose field managers the operator reads.
+const MANAGERS_READ: &[&str] = &["GitRepository", "HelmChart", "HelmRelease", "Kustomization"];
+
 /// A connection to the API server.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
@@ -71,7 +74,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn new(server: ApiServer, without: Option<Guard>) -> Self {
+    pub(crate) fn new(mut server: ApiServer, without: Option<Guard>) -> Self {
+        server.managers_read = Some(MANAGERS_READ);
         let cluster = Cluster {
             server,
             log: Vec::new(),
@@ -109,13 +113,10 @@ impl Transport for Wire {
     /// Sends a request. The request is on its way until the driver continues, and so is the answer: a crash in between
     /// loses one or the other.
     fn send(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, kube::Result<Answer>> {
-        let media = request.headers().get("content-type").and_then(|media| media.to_str().ok());
-        let call = Call {
-            method: request.method().to_string(),
-            uri: request.uri().to_string(),
-            content_type: media.unwrap_or_default().to_owned(),
-            body: request.body().clone(),
-        };
+        let (head, body) = request.into_parts();
+        let media = head.headers.get("content-type").and_then(|media| media.to_str().ok());
+        let content_type = media.unwrap_or_default().to_owned();
+        let call = Call { method: head.method.to_string(), uri: head.uri.to_string(), content_type, body };
         Box::pin(async move {
             pause().await;
             let answer = self.cluster().answer(&call, self.process);
@@ -162,7 +163,7 @@ impl Cluster {
             _ => self.check_write(call, process, before, answer.code),
         }
         let status = StatusCode::from_u16(answer.code).unwrap();
-        Answer { status, body: answer.body.to_string().into() }
+        Answer { status, body: serde_json::to_vec(&*answer.body).unwrap() }
     }
 
     /// Logs a write, and checks the rules of writes.

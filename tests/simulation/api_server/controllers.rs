@@ -1,5 +1,7 @@
 //! The work of Kubernetes' own controllers, one step at a time.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,17 +12,10 @@ impl ApiServer {
     /// Deletes one object without existing owners, or removes one missing owner from an object that has others. Whether
     /// there was anything to do.
     pub(crate) fn collect_garbage(&mut self) -> bool {
-        let found = self.objects.iter().find_map(|(place, stored)| {
-            let owners = stored.object["metadata"]["ownerReferences"].as_array()?;
-            if stored.object["metadata"].get("deletionTimestamp").is_some() {
-                return None;
-            }
-            let (there, gone): (Vec<&Value>, Vec<&Value>) =
-                owners.iter().partition(|owner| self.is_there(owner));
-            let left: Vec<Value> = there.into_iter().cloned().collect();
-            (!gone.is_empty()).then(|| (place.clone(), left))
-        });
-        let Some((place, left)) = found else { return false };
+        let Some((place, left)) = self.garbage() else {
+            self.collected = self.log.len();
+            return false;
+        };
         if left.is_empty() {
             self.delete_now(&place);
         } else {
@@ -34,8 +29,24 @@ impl ApiServer {
         true
     }
 
-    fn is_there(&self, owner: &Value) -> bool {
-        self.objects.values().any(|stored| stored.object["metadata"]["uid"] == owner["uid"])
+    /// The first object with a missing owner, and its other owners. Only a deletion makes garbage of an object that did
+    /// not change.
+    fn garbage(&self) -> Option<(Place, Vec<Value>)> {
+        let news = &self.log[self.collected..];
+        let is_any = news.iter().any(|entry| entry.is_deleted);
+        let changed: BTreeSet<&Place> = news.iter().map(|entry| &entry.place).collect();
+        let uids: BTreeSet<&str> =
+            self.objects.values().filter_map(|stored| stored.object["metadata"]["uid"].as_str()).collect();
+        let is_there = |owner: &&Value| owner["uid"].as_str().is_some_and(|uid| uids.contains(uid));
+        let mut objects = self.objects.iter().filter(|(place, _)| is_any || changed.contains(place));
+        objects.find_map(|(place, stored)| {
+            let metadata = &stored.object["metadata"];
+            let owners = metadata["ownerReferences"].as_array()?;
+            if metadata.get("deletionTimestamp").is_some() || owners.iter().all(|owner| is_there(&owner)) {
+                return None;
+            }
+            Some((place.clone(), owners.iter().filter(is_there).cloned().collect()))
+        })
     }
 
     /// The time of the first deletion of a namespace that is still there, in seconds since the epoch.

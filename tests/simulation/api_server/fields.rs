@@ -31,8 +31,17 @@ pub(super) struct Manager {
 #[derive(Clone, Debug)]
 struct Fields {
     set: Arc<BTreeSet<Field>>,
-    /// The fields as in `managedFields`, once they were read.
-    tree: Arc<OnceLock<Value>>,
+    /// The fields as in `managedFields`, by [`Depth`], once they were read.
+    trees: Arc<[OnceLock<Value>; 2]>,
+}
+
+/// The fields of `managedFields` that are sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Depth {
+    /// All.
+    All,
+    /// The names of those directly below a part (`spec`) of an object.
+    Names,
 }
 
 impl PartialEq for Fields {
@@ -43,7 +52,7 @@ impl PartialEq for Fields {
 
 impl From<BTreeSet<Field>> for Fields {
     fn from(set: BTreeSet<Field>) -> Self {
-        Self { set: Arc::new(set), tree: Arc::default() }
+        Self { set: Arc::new(set), trees: Arc::default() }
     }
 }
 
@@ -54,12 +63,16 @@ impl Fields {
         }
     }
 
-    fn tree(&self) -> &Value {
-        self.tree.get_or_init(|| {
+    fn tree(&self, depth: Depth) -> &Value {
+        let (tree, parts) = match depth {
+            Depth::All => (&self.trees[0], usize::MAX),
+            Depth::Names => (&self.trees[1], 2),
+        };
+        tree.get_or_init(|| {
             let mut tree = Value::Object(Map::new());
             for field in &*self.set {
                 let mut at = &mut tree;
-                for part in field.split(BELOW) {
+                for part in field.split(BELOW).take(parts) {
                     at = &mut at[part];
                     if at.is_null() {
                         *at = Value::Object(Map::new());
@@ -151,6 +164,11 @@ fn below<T>(field: &mut Field, kind: &str, name: &str, call: impl FnOnce(&mut Fi
     field.truncate(length);
 }
 
+/// The part of an object (`spec`, `status`) that has a field.
+fn part(field: &str) -> &str {
+    field.split(BELOW).next().and_then(|part| part.strip_prefix("f:")).unwrap_or_default()
+}
+
 /// The value of a mapping that is a field of its own beside its content.
 static MEMBER: Value = Value::Null;
 
@@ -184,13 +202,19 @@ pub(super) fn apply(object: &mut Value, managers: &mut Vec<Manager>, applied: &V
             take_out(object, field);
         }
     }
-    let old = object.clone();
-    let before = fields(&old);
+    let others = managers.iter().filter(|manager| !is_writer(manager));
+    let of_others: BTreeSet<&Field> = others.flat_map(|manager| &*manager.fields.set).collect();
+    let parts: BTreeSet<String> = of_others.iter().map(|field| part(field).to_owned()).collect();
+    let is_of_others = |part: &str| parts.contains(part);
+    let before = fields_in(object, is_of_others);
+    let is_changed =
+        |field: &&&Field| new.get(**field).is_some_and(|value| before.get(**field) != Some(value));
+    let changed: BTreeSet<Field> =
+        of_others.iter().filter(is_changed).map(|field| (*field).clone()).collect();
     merge(object, applied, &mut Field::new());
-    let changed = |field: &Field| new.get(field).is_some_and(|value| before.get(field) != Some(value));
-    let left: BTreeSet<Field> = fields(object).into_keys().collect();
+    let left = fields_in(object, is_of_others);
     for manager in managers.iter_mut().filter(|manager| !is_writer(manager)) {
-        manager.fields.retain(|field| left.contains(field) && !changed(field));
+        manager.fields.retain(|field| left.contains_key(field) && !changed.contains(field));
     }
     note(managers, writer, true, new.into_keys().collect());
 }
@@ -202,9 +226,14 @@ fn has(fields: &BTreeMap<Field, &Value>, field: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
 }
 
-/// Notes the changes of a write other than an apply.
-pub(super) fn update(before: &Value, after: &Value, managers: &mut Vec<Manager>, writer: &Writer<'_>) {
-    let is_other = |name: &str| before.get(name) != after.get(name);
+/// Notes the changes of a write other than an apply, which are in these parts of the object.
+pub(super) fn update(
+    (before, after): (&Value, &Value),
+    parts: &[&str],
+    managers: &mut Vec<Manager>,
+    writer: &Writer<'_>,
+) {
+    let is_other = |name: &str| parts.contains(&name);
     let (old, new) = (fields_in(before, is_other), fields_in(after, is_other));
     let changed = |field: &Field| old.get(field) != new.get(field);
     let keeps = |field: &Field| !old.contains_key(field) || (new.contains_key(field) && !changed(field));
@@ -299,15 +328,15 @@ fn merge(object: &mut Value, applied: &Value, field: &mut Field) {
 
 impl Manager {
     /// The manager as an entry of `managedFields`.
-    pub(super) fn shown(&self) -> Value {
+    pub(super) fn shown(&self, depth: Depth) -> Value {
         let mut entry = json!({
             "manager": self.name,
             "operation": if self.applies { "Apply" } else { "Update" },
             "apiVersion": self.api_version,
             "time": self.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": self.fields.tree(),
         });
+        entry["fieldsV1"] = self.fields.tree(depth).clone();
         if self.of_status {
             entry["subresource"] = json!("status");
         }

@@ -41,6 +41,31 @@ fn remove(target: &mut Value, path: &str) -> bool {
     }
 }
 
+/// Whether a JSON merge patch changes nothing in a value.
+pub(super) fn is_merged(target: &Value, patch: &Value) -> bool {
+    let (Value::Object(patch), Value::Object(target)) = (patch, target) else {
+        return is_same(target, patch);
+    };
+    patch.iter().all(|(name, change)| match target.get(name) {
+        None => change.is_null(),
+        Some(_) if change.is_null() => false,
+        Some(value) => is_merged(value, change),
+    })
+}
+
+/// Whether two values are equal. Mappings with the same order of keys, as most, are compared without a search for each key.
+pub(super) fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) if one.keys().eq(other.keys()) => {
+            one.values().zip(other.values()).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (one, other) => one == other,
+    }
+}
+
 /// Changes a value by a JSON merge patch.
 pub(super) fn merge_patch(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Subject, patch_failed};
-use super::fields::{self, Manager, Writer};
+use super::fields::{self, Depth, Manager, Writer};
 use super::kinds::{KINDS, NAMESPACE};
-use super::{ApiServer, Place, Stored, Target, Watched};
+use super::patch::is_same;
+use super::{ApiServer, Place, Stored, Target, Watched, with_managers};
 
 impl ApiServer {
     /// Applies an object with force.
@@ -17,22 +18,22 @@ impl ApiServer {
         let wanted = applied["metadata"]["resourceVersion"].as_str();
         let Some(found) = self.objects.get(place) else {
             self.check_namespace(place)?;
-            let mut new = Stored::new(self.created(place), Vec::new());
-            fields::apply(&mut new.object, &mut new.managers, applied, &writer);
+            let (mut new, mut managers) = (self.created(place), Vec::new());
+            fields::apply(&mut new, &mut managers, applied, &writer);
             if KINDS[place.0].is_custom() {
-                remove(&mut new.object, "status");
+                remove(&mut new, "status");
             }
-            let body = self.store(place, new);
+            let body = self.store(place, new, managers);
             return Ok(Answer { code: 201, body });
         };
         if wanted.is_some_and(|wanted| found.object["metadata"]["resourceVersion"] != wanted) {
             return Err(Subject::of(place).modified());
         }
-        let mut new = found.clone();
-        fields::apply(&mut new.object, &mut new.managers, applied, &writer);
-        keep(&mut new.object, &found.object, "status");
-        check_finalizers(place, &found.object, &new.object)?;
-        let body = self.store(place, new);
+        let (mut new, mut managers) = (Value::clone(&found.object), found.managers.clone());
+        fields::apply(&mut new, &mut managers, applied, &writer);
+        keep(&mut new, &found.object, "status");
+        check_finalizers(place, &found.object, &new)?;
+        let body = self.store(place, new, managers);
         Ok(Answer { code: 200, body })
     }
 
@@ -47,25 +48,24 @@ impl ApiServer {
         let of_status = target.subresource.as_deref() == Some("status");
         let writer = self.writer(place, manager, of_status);
         let found = self.objects.get(place).ok_or_else(|| Subject::of(place).not_found())?;
-        let mut object = found.object.clone();
+        let mut object = Value::clone(&found.object);
         if !change(&mut object) {
             return Err(patch_failed());
         }
         if of_status {
-            let status = object.get("status").cloned();
-            object = found.object.clone();
-            put(&mut object, "status", status);
+            keep_all_but_status(&mut object, &found.object);
         } else {
             keep(&mut object, &found.object, "status");
         }
         complete(place, &mut object);
         check_finalizers(place, &found.object, &object)?;
-        if object == found.object {
+        let changed = changed_parts(&found.object, &object);
+        if changed.is_empty() {
             return Ok(Answer { code: 200, body: found.sent.clone() });
         }
         let mut managers = found.managers.clone();
-        fields::update(&found.object, &object, &mut managers, &writer);
-        let body = self.store(place, Stored::new(object, managers));
+        fields::update((&*found.object, &object), &changed, &mut managers, &writer);
+        let body = self.store(place, object, managers);
         Ok(Answer { code: 200, body })
     }
 
@@ -94,8 +94,8 @@ impl ApiServer {
             self.remove(place);
             return Ok(subject.deleted(&uid));
         }
-        let mut new = found.clone();
-        let metadata = &mut new.object["metadata"];
+        let (mut new, managers) = (Value::clone(&found.object), found.managers.clone());
+        let metadata = &mut new["metadata"];
         if metadata.get("deletionTimestamp").is_none() {
             metadata["deletionTimestamp"] = json!(self.time());
             if KINDS[place.0].is_custom() {
@@ -103,35 +103,35 @@ impl ApiServer {
                 metadata["generation"] = json!(metadata["generation"].as_i64().unwrap_or_default() + 1);
             }
         }
-        let body = self.store(place, new);
+        let body = self.store(place, new, managers);
         Ok(Answer { code: 200, body })
     }
 
     /// Stores an object, unless nothing changed; returns it as it is sent.
-    fn store(&mut self, place: &Place, mut new: Stored) -> Arc<Value> {
-        complete(place, &mut new.object);
+    fn store(&mut self, place: &Place, mut new: Value, managers: Vec<Manager>) -> Arc<Value> {
+        complete(place, &mut new);
         if let Some(old) = self.objects.get(place) {
-            if new.object == old.object && are_same(&new.managers, &old.managers) {
+            let changed = changed_parts(&old.object, &new);
+            if changed.is_empty() && are_same(&managers, &old.managers) {
                 return old.sent.clone();
             }
-            if KINDS[place.0].is_custom() && content(&new.object) != content(&old.object) {
+            let is_counted = changed.iter().any(|part| !["metadata", "status"].contains(part));
+            if KINDS[place.0].is_custom() && is_counted {
                 let generation = old.object["metadata"]["generation"].as_i64().unwrap_or_default();
-                new.object["metadata"]["generation"] = json!(generation + 1);
+                new["metadata"]["generation"] = json!(generation + 1);
             }
         }
-        let metadata = &new.object["metadata"];
+        let metadata = &new["metadata"];
         let is_going = metadata.get("deletionTimestamp").is_some() && place.0 != NAMESPACE;
         if is_going && metadata.get("finalizers").is_none() {
             // The write itself is not stored.
-            new.finish();
+            let new = self.stored(place, new, managers);
             let body = new.sent.clone();
             self.objects.insert(place.clone(), new);
             self.remove(place);
             return body;
         }
-        self.version += 1;
-        new.set_version(self.version);
-        new.finish();
+        let new = self.next_version(place, new, managers);
         let object = new.sent.clone();
         self.objects.insert(place.clone(), new);
         self.log.push(Watched { place: place.clone(), is_deleted: false, object: object.clone() });
@@ -140,12 +140,28 @@ impl ApiServer {
 
     /// Removes an object.
     pub(super) fn remove(&mut self, place: &Place) {
-        if let Some(mut gone) = self.objects.remove(place) {
-            self.version += 1;
-            gone.set_version(self.version);
-            gone.finish();
+        if let Some(gone) = self.objects.remove(place) {
+            let gone = self.next_version(place, Arc::unwrap_or_clone(gone.object), gone.managers);
             self.log.push(Watched { place: place.clone(), is_deleted: true, object: gone.sent });
         }
+    }
+
+    fn next_version(&mut self, place: &Place, mut object: Value, managers: Vec<Manager>) -> Stored {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.stored(place, object, managers)
+    }
+
+    fn stored(&self, place: &Place, object: Value, managers: Vec<Manager>) -> Stored {
+        let object = Arc::new(object);
+        let sent = match self.managers_read {
+            None => with_managers(&object, &managers, Depth::All),
+            Some(kinds) if kinds.contains(&KINDS[place.0].name) => {
+                with_managers(&object, &managers, Depth::Names)
+            }
+            Some(_) => object.clone(),
+        };
+        Stored { object, managers, sent }
     }
 
     /// The fields that the API server itself sets in a new object.
@@ -194,19 +210,24 @@ fn are_same(one: &[Manager], other: &[Manager]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same(other))
 }
 
-/// The parts that count for the generation: all but the metadata and the status.
-fn content(object: &Value) -> Vec<(&String, &Value)> {
-    let fields = object.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| !["metadata", "status"].contains(&name.as_str())).collect()
+/// The parts (`spec`, `status`) in which two objects differ.
+fn changed_parts<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a str> {
+    let parts = |object: &'a Value| object.as_object().into_iter().flatten();
+    let changed =
+        parts(after).filter(|(name, value)| before.get(*name).is_none_or(|old| !is_same(old, value)));
+    let gone = parts(before).filter(|(name, _)| after.get(*name).is_none());
+    changed.chain(gone).map(|(name, _)| name.as_str()).collect()
 }
 
 /// An object that is being deleted gets no new finalizer.
 fn check_finalizers(place: &Place, before: &Value, after: &Value) -> Result<(), Answer> {
+    if before["metadata"].get("deletionTimestamp").is_none() {
+        return Ok(());
+    }
     let of = |object: &Value| object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
     let (old, new) = (of(before), of(after));
     let added: Vec<&str> = new.iter().filter(|name| !old.contains(name)).filter_map(Value::as_str).collect();
-    let is_going = before["metadata"].get("deletionTimestamp").is_some();
-    if is_going && !added.is_empty() { Err(Subject::of(place).new_finalizers(&added)) } else { Ok(()) }
+    if added.is_empty() { Ok(()) } else { Err(Subject::of(place).new_finalizers(&added)) }
 }
 
 /// Adds the defaults of the schema, and drops empty metadata fields.
@@ -223,6 +244,15 @@ fn complete(place: &Place, object: &mut Value) {
 fn remove(object: &mut Value, name: &str) {
     if let Value::Object(fields) = object {
         fields.shift_remove(name);
+    }
+}
+
+/// Copies all fields but the status from another object.
+fn keep_all_but_status(object: &mut Value, from: &Value) {
+    if changed_parts(from, object).iter().any(|part| *part != "status") {
+        let status = object.get("status").cloned();
+        *object = from.clone();
+        put(object, "status", status);
     }
 }
 
