@@ -12,6 +12,7 @@ use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
 use crate::election::Election;
 use crate::flux::{Flux, number};
+use crate::golden::note_line;
 use crate::operator::{BEGIN, Millis, timestamp};
 use crate::process::{Process, Role};
 use crate::properties::Rule;
@@ -85,12 +86,12 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// An empty management cluster, whose operator lacks a guard. The name of the namespace is unique, because it is a key
     /// of the stack repository in memory.
-    pub(crate) fn new(seed: u64, without: Option<Guard>, runtime: &'static Runtime) -> Self {
+    pub(crate) fn new(mut random: Random, without: Option<Guard>, runtime: &'static Runtime) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let entered = runtime.enter();
         let namespace = format!("team-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let wire = Wire::new(ApiServer::new(&[&namespace]), without);
-        let mut random = Random::new(seed);
+        wire.cluster().golden = random.is_calm().then(Vec::new);
         let is_elected = random.once_in(3) || without == Some(Guard::Fence);
         let mut simulation = Self {
             wire,
@@ -156,7 +157,7 @@ impl Simulation {
     pub(crate) fn stay_quiet(&mut self) {
         self.is_calm = true;
         self.settle();
-        self.note("all is listed and reconciled again".to_owned());
+        self.wire.cluster().log.push("all is listed and reconciled again".to_owned());
         self.wire.cluster().is_quiet = true;
         let now = self.now;
         for process in &mut self.processes {
@@ -239,7 +240,12 @@ impl Simulation {
 
     fn steps(&mut self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
-        let cluster = self.wire.cluster();
+        let mut cluster = self.wire.cluster();
+        if let Some(commit) = self.flux.fetch(&cluster.server)
+            && let Some(golden) = &mut cluster.golden
+        {
+            golden.push(format!("  commit {commit}"));
+        }
         for (index, process) in self.processes.iter_mut().enumerate() {
             for (kind, watch) in process.watches.iter_mut().enumerate() {
                 if !watch.is_delayed(self.step) && watch.is_behind(&cluster) {
@@ -269,9 +275,8 @@ impl Simulation {
             Step::Begin(index, number) => self.processes[index].operator.begin(number, self.now),
             Step::GoOn(index, number) => {
                 self.flux.is_fleet_current = false;
-                if let Some(failure) = self.processes[index].operator.go_on(number, self.now) {
-                    self.note(failure);
-                }
+                let failure = self.processes[index].operator.go_on(number, self.now);
+                self.wire.cluster().log.extend(failure);
             }
             Step::Flux(number) => {
                 let place = self.flux.pending(number).unwrap();
@@ -311,7 +316,18 @@ impl Simulation {
     }
 
     pub(crate) fn note(&self, note: String) {
-        self.wire.cluster().log.push(note);
+        let mut cluster = self.wire.cluster();
+        if let Some(golden) = &mut cluster.golden {
+            golden.push(note_line(&note));
+        }
+        cluster.log.push(note);
+    }
+
+    /// Begins the golden log again, with a line about what happened before.
+    pub(crate) fn begin_golden(&self, before: &str) {
+        if let Some(golden) = &mut self.wire.cluster().golden {
+            *golden = vec![before.to_owned()];
+        }
     }
 
     /// Lets time pass without events. Work that is due by then begins when the simulation settles.

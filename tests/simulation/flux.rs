@@ -61,15 +61,20 @@ impl Flux {
             }
         }
         self.seen = server.log.len();
-        if let Some(fleet) = self.fleet.as_ref().filter(|_| !self.is_fleet_current) {
-            let fleet_head = fleet.head();
-            if fleet_head != self.fleet_head {
-                self.fleet_head = fleet_head;
-                self.pending.extend(places(server, &["GitRepository"]));
-            }
-            self.is_fleet_current = true;
-        }
         self.pending.len()
+    }
+
+    /// Looks for a commit in the repository of the operator. Returns the subject of the last one, if it is new.
+    pub(crate) fn fetch(&mut self, server: &ApiServer) -> Option<String> {
+        let fleet = self.fleet.as_ref().filter(|_| !self.is_fleet_current)?;
+        self.is_fleet_current = true;
+        let fleet_head = fleet.head();
+        if fleet_head == self.fleet_head {
+            return None;
+        }
+        self.fleet_head = fleet_head;
+        self.pending.extend(places(server, &["GitRepository"]));
+        fleet.subject()
     }
 
     /// One of the objects that Flux has to reconcile, by its number.

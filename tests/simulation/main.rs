@@ -12,6 +12,7 @@ mod causes;
 mod driver;
 mod election;
 mod flux;
+mod golden;
 mod operator;
 mod past;
 mod process;

@@ -13,6 +13,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::api_server::kinds::KINDS;
 use crate::driver::Simulation;
 use crate::flux::number;
+use crate::golden::{self, finished};
+use crate::random::Random;
 use crate::seam::Guard;
 
 /// Number of seeds of all scenarios together, unless the variable `SEEDS` is set. A scenario through Git takes several times
@@ -49,11 +51,13 @@ pub(crate) struct Violation {
     pub(crate) what: String,
 }
 
-/// The outcome of a scenario with one seed.
+/// The outcome of a scenario in one order of steps.
 pub(crate) struct Outcome {
     pub(crate) broken: Vec<Violation>,
     /// The log of all steps.
     pub(crate) log: Vec<String>,
+    /// The golden log, if the order is the calm one.
+    golden: Vec<String>,
     /// The objects at the end; an error if the scenario itself failed.
     end: thread::Result<Vec<String>>,
 }
@@ -63,14 +67,14 @@ pub(crate) fn runtime() -> &'static Runtime {
     Box::leak(Box::new(Builder::new_current_thread().enable_time().build().unwrap()))
 }
 
-/// Runs a scenario with one seed, without a guard.
+/// Runs a scenario in one order of steps, without a guard.
 pub(crate) fn simulate(
-    seed: u64,
+    random: Random,
     without: Option<Guard>,
     runtime: &'static Runtime,
     scenario: impl Fn(&mut Simulation),
 ) -> Outcome {
-    let mut simulation = Simulation::new(seed, without, runtime);
+    let mut simulation = Simulation::new(random, without, runtime);
     let wire = simulation.wire.clone();
     let end = catch_unwind(AssertUnwindSafe(|| {
         scenario(&mut simulation);
@@ -78,35 +82,51 @@ pub(crate) fn simulate(
         end(&simulation)
     }));
     let mut cluster = wire.cluster();
-    Outcome { broken: take(&mut cluster.broken), log: take(&mut cluster.log), end }
+    let golden = finished(cluster.golden.take().unwrap_or_default(), &simulation.namespace);
+    Outcome { broken: take(&mut cluster.broken), log: take(&mut cluster.log), golden, end }
 }
 
-/// Runs a scenario with many seeds: it ends, no rule is broken, and the end is the same for all.
+/// Runs a scenario without accidents and with many seeds: it ends, no rule is broken, and the end is the same for all. What
+/// the operator writes without accidents is in the golden log.
 pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let runtime = runtime();
-    let (mut first, only) = (None, variable("SEED"));
-    // The first seed also determines the end of the others.
-    let seeds = only.map_or_else(|| (0..seeds_of(name)).collect(), |seed| vec![0, seed]);
+    let mut calm = simulate(Random::calm(), None, runtime, &scenario);
+    let golden = take(&mut calm.golden);
+    let first = ended(name, None, calm, None);
+    let seeds = variable("SEED").map_or_else(|| (0..seeds_of(name)).collect(), |seed| vec![seed]);
     for seed in seeds {
-        let Outcome { broken, log, end } = simulate(seed, None, runtime, &scenario);
-        let report = || {
-            let log = log.join("\n");
-            let thread = thread::current();
-            let test = thread.name().filter(|test| test.contains("::")).unwrap_or(name);
-            format!(
-                "{log}\n\n{name} fails with seed {seed}; repeat it: SEED={seed} make simulate SCENARIO={test}"
-            )
-        };
-        let end = end.unwrap_or_else(|panic| {
-            eprintln!("{}", report());
-            resume_unwind(panic)
-        });
-        let broken: Vec<String> =
-            broken.iter().map(|Violation { rule, what }| format!("{rule:?}: {what}")).collect();
-        assert!(broken.is_empty(), "{}\n{}", report(), broken.join("\n"));
-        let first = first.get_or_insert_with(|| end.clone());
-        assert!(end == *first, "{}\n\n{}", report(), difference(&end, first));
+        let outcome = simulate(Random::new(seed), None, runtime, &scenario);
+        ended(name, Some(seed), outcome, Some(&first));
     }
+    golden::compare(name, &golden);
+}
+
+/// The end of an outcome. Fails if there is none, if a rule is broken, or if it is another end than the first one.
+fn ended(name: &str, seed: Option<u64>, outcome: Outcome, first: Option<&[String]>) -> Vec<String> {
+    let Outcome { broken, log, end, .. } = outcome;
+    let end = end.unwrap_or_else(|panic| {
+        eprintln!("{}", report(name, seed, &log));
+        resume_unwind(panic)
+    });
+    let broken: Vec<String> =
+        broken.iter().map(|Violation { rule, what }| format!("{rule:?}: {what}")).collect();
+    assert!(broken.is_empty(), "{}\n{}", report(name, seed, &log), broken.join("\n"));
+    if let Some(first) = first {
+        assert!(end == first, "{}\n\n{}", report(name, seed, &log), difference(&end, first));
+    }
+    end
+}
+
+/// The log of a failure, and how to repeat it.
+fn report(name: &str, seed: Option<u64>, log: &[String]) -> String {
+    let thread = thread::current();
+    let test = thread.name().filter(|test| test.contains("::")).unwrap_or(name);
+    let (seed, order) = match seed {
+        Some(seed) => (format!("SEED={seed} "), format!("seed {seed}")),
+        None => (String::new(), "the calm order".to_owned()),
+    };
+    let log = log.join("\n");
+    format!("{log}\n\n{name} fails with {order}; repeat it: {seed}make simulate SCENARIO={test}")
 }
 
 /// The objects in which two ends differ.
@@ -128,13 +148,22 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap())
 }
 
+/// The names of all scenarios.
+pub(crate) fn scenarios() -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation/scenarios");
+    let texts =
+        fs::read_dir(directory).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+    let names = |text: String| {
+        let begun = text.split("run(\"").skip(1);
+        begun.filter_map(|name| Some(name.split_once('"')?.0.to_owned())).collect::<Vec<_>>()
+    };
+    texts.flat_map(names).collect()
+}
+
 /// Number of seeds of a scenario: its [`share`] of all.
 fn seeds_of(name: &str) -> u64 {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation/scenarios");
-    let files =
-        fs::read_dir(directory).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
-    let shares: u64 = files.map(|text| text.split("run(\"").skip(1).map(share).sum::<u64>()).sum();
-    (variable("SEEDS").unwrap_or(SEEDS) * share(name)).div_ceil(shares.max(1))
+    let shares: u64 = scenarios().iter().map(|name| share(name)).sum();
+    (variable("SEEDS").unwrap_or(SEEDS) * share(name)).div_ceil(shares)
 }
 
 fn share(name: &str) -> u64 {

@@ -10,7 +10,8 @@ impl Simulation {
     pub(crate) fn apply(&self, object: &Value) {
         let answer = self.wire.cluster().server.apply_as("kubectl", object);
         assert!(answer.code < 300, "{answer:?}");
-        self.note(format!("person: applies {} {}", object["kind"], object["metadata"]["name"]));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.note(format!("person: applies {} {}", text(&object["kind"]), text(&object["metadata"]["name"])));
     }
 
     /// Applies an object that the operator must never write.

@@ -14,6 +14,7 @@ use stackflux::runtime::api_server::{Answer, Transport};
 use crate::api_server::{ApiServer, Call};
 use crate::causes::{Deletions, Request as Deletion};
 use crate::flux::number;
+use crate::golden::write_line;
 use crate::operator::Millis;
 use crate::properties::{Rule, Violation};
 use crate::seam::{self, Guard};
@@ -40,6 +41,8 @@ pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     /// The log of all steps, for readers.
     pub(crate) log: Vec<String>,
+    /// The golden log, if this simulation is for it.
+    pub(crate) golden: Option<Vec<String>>,
     /// Number of changes by requests of the operator.
     pub(crate) writes: usize,
     /// The UIDs of objects that the operator must never write.
@@ -79,6 +82,7 @@ impl Wire {
         let cluster = Cluster {
             server,
             log: Vec::new(),
+            golden: None,
             writes: 0,
             foreign: BTreeSet::new(),
             broken: Vec::new(),
@@ -150,10 +154,14 @@ impl Cluster {
 
     fn answer(&mut self, call: &Call, process: Process) -> Answer {
         let before = self.server.log.len();
+        let known = self.golden.is_some().then(|| self.server.get(&ApiServer::place_of(call))).flatten();
         let answer = match self.refuses {
             Some(refuses) if refuses(&self.server, call) => ApiServer::forbidden(&ApiServer::place_of(call)),
             _ => seam::answer(self, call, process),
         };
+        if let Some(golden) = self.golden.as_mut().filter(|_| call.method != "GET") {
+            golden.push(write_line(call, known.as_deref(), &answer, self.server.log[before..].last()));
+        }
         match call.method.as_str() {
             "GET" => self.deletions.asked(self.reconcile, before),
             "POST" => {

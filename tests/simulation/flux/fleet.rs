@@ -47,6 +47,13 @@ impl Fleet {
         Some(commit.trim().to_owned())
     }
 
+    /// The subject of the commit at the head of the branch.
+    pub(super) fn subject(&self) -> Option<String> {
+        let repository = self.repository();
+        let commit = repository.find_reference(BRANCH).ok()?.peel_to_commit().ok()?;
+        Some(commit.summary().ok()??.to_owned())
+    }
+
     /// The number of commits.
     pub(crate) fn commits(&self) -> usize {
         let repository = self.repository();

@@ -9,7 +9,7 @@ use crate::repository::{V1, V2};
 #[test]
 fn first_delivery_installs_each_addon_once() {
     run("first", |simulation| {
-        simulation.deliver();
+        simulation.deliver_v1();
         simulation.expect_ready_at("one", V1);
         simulation.expect("ClusterStack", STACK, "Ready", "True Usable");
         simulation.expect("ClusterStack", STACK, "ClustersReady", "True Applied");

@@ -96,6 +96,12 @@ impl Simulation {
 
     /// Offers the first release, and creates a Cluster of it.
     pub(super) fn deliver(&mut self) {
+        self.deliver_v1();
+        self.begin_golden("a Cluster has the addons of docker-demo-1-34-v1 (first.txt)");
+    }
+
+    /// Like [`Simulation::deliver`], with the golden log of it.
+    pub(super) fn deliver_v1(&mut self) {
         self.offer(&["v1"], &json!({}));
         self.create_cluster("one", V1);
         settle(self);
@@ -109,6 +115,9 @@ impl Simulation {
         self.create_cluster("one", V1);
         settle(self);
         self.expect("ClusterAddon", ADDON, "Ready", "True Applied");
+        self.begin_golden(
+            "a Cluster has the addons of docker-demo-1-34-v1, and docker-demo-1-34-v2 is offered",
+        );
     }
 
     /// Status and reason of a condition, such as `True Applied`.

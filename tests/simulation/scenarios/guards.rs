@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::fixture::ADDON;
 use crate::driver::Simulation;
-use crate::properties::settle;
-use crate::properties::{Rule, runtime, simulate};
+use crate::properties::{Rule, runtime, settle, simulate};
+use crate::random::Random;
 use crate::repository::{V1, V2, WITHOUT_MONITORING};
 use crate::seam::Guard;
 
@@ -17,12 +17,12 @@ const SEEDS: u64 = 300;
 fn assert_noticed(guard: Guard, rule: Rule, scenario: fn(&mut Simulation)) -> String {
     let runtime = runtime();
     let breaks = |seed: u64| {
-        let broken = simulate(seed, Some(guard), runtime, scenario).broken;
+        let broken = simulate(Random::new(seed), Some(guard), runtime, scenario).broken;
         Some((seed, broken.into_iter().find(|broken| broken.rule == rule)?.what))
     };
     let found = (0..SEEDS).find_map(breaks);
     let (seed, what) = found.unwrap_or_else(|| panic!("no seed breaks {rule:?} without {guard:?}"));
-    let guarded = simulate(seed, None, runtime, scenario);
+    let guarded = simulate(Random::new(seed), None, runtime, scenario);
     let log = guarded.log.join("\n");
     assert!(guarded.broken.is_empty(), "{log}\nseed {seed} also fails with the guard: {:?}", guarded.broken);
     what
