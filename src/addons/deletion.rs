@@ -7,9 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cluster_uid;
+use super::handover::possibly_owned;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, field, text};
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{applier_of, is_applied_by_flux, is_prune_disabled};
 use crate::gate::Hold;
@@ -85,6 +87,9 @@ pub struct SuppressionFacts<'a> {
 pub struct Suppression {
     /// The objects to suspend and delete.
     pub objects: Vec<Suppressed>,
+    /// Kind and name of the objects that the status names and the cache lacks. The finalizer of the `ClusterAddon` stays
+    /// until the API server confirms that it does not own them.
+    pub to_confirm: BTreeSet<(FluxKind, String)>,
     /// The removal of the Cluster's files, which precedes the deletion of the objects.
     pub files: FileRemoval,
     /// Whether to delete the `ClusterAddon`, because its Cluster does not exist. Garbage collection does the same if it
@@ -120,8 +125,12 @@ pub enum FileRemoval {
 #[must_use]
 pub fn decide_suppression(facts: &SuppressionFacts) -> Suppression {
     let is_going = facts.cluster.is_some_and(Cluster::deleting);
+    let is_cached = |(kind, name): &(FluxKind, String)| {
+        facts.objects.iter().any(|object| object.kind() == *kind && object.name() == name)
+    };
     Suppression {
         objects: suppressed(facts.objects),
+        to_confirm: possibly_owned(facts.addon, &[]).into_iter().filter(|id| !is_cached(id)).collect(),
         files: match facts.has_files {
             false => FileRemoval::Nothing,
             // No other ClusterAddon follows.

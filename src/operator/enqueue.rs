@@ -246,6 +246,10 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
     for (kind, owner) in owners {
         on_flux_event_of(context, &kind, owner);
     }
+    // The ClusterAddon of objects that were handed over is deleted, and their Cluster may be, too.
+    if let Some(cluster) = change.now.as_ref().and_then(|object| handed_over_to(&object.object)) {
+        context.triggers.clusters.after(cluster, FLUX_BATCH_DELAY);
+    }
 }
 
 /// Returns the objects that a Flux object belongs to by its owner references or its labels, each with its kind.

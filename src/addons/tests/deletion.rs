@@ -99,6 +99,26 @@ fn files_are_removed_before_the_objects() {
 }
 
 #[test]
+fn objects_that_the_cache_lacks_are_confirmed() {
+    let object = |name: &str| json!({"kind": "HelmRelease", "name": format!("c1.{name}")});
+    let addon = |name: &str| json!({"name": name, "object": object(name)});
+    let addon = cluster_addon(&json!({"status": {"addons": [addon("cni"), addon("old")]}}));
+    let cached = [flux_object("HelmRelease", "cni", &json!({}))];
+    for (objects, expected) in [(&cached[..], &["c1.old"][..]), (&[], &["c1.cni", "c1.old"])] {
+        let facts = SuppressionFacts {
+            cluster: None,
+            addon: &addon,
+            objects,
+            has_files: false,
+            is_namespace_terminating: false,
+        };
+        let found = decide_suppression(&facts).to_confirm;
+        let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, expected, "{} are cached", objects.len());
+    }
+}
+
+#[test]
 fn deletion_of_object_is_counted_if_it_is_ours() {
     let by_flux = json!({"metadata": {"labels": {labels::APPLIED_BY_NAME: "fleet"}}});
     for (changes, deletes, is_counted, why) in [

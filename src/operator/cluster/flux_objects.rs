@@ -1,9 +1,13 @@
 //! Reads and writes the Flux objects of addons.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::annotations;
 use super::super::context::Context;
+use super::super::write;
+use crate::addons::is_still_owned;
+use crate::api::ClusterAddon;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::plan::delivery::{Purpose, suspension};
@@ -18,6 +22,24 @@ pub(super) fn by_index(context: &Context, key: &str) -> Vec<Arc<FluxObject>> {
 /// Updates the cache with a fetched object.
 pub(super) fn refresh(context: &Context, live: FluxObject) {
     context.caches.flux.of(live.kind()).written(live);
+}
+
+/// Asks the API server whether a `ClusterAddon` still owns one of these objects, and updates the cache with the first.
+pub(super) async fn owns_any(
+    context: &Context,
+    addon: &ClusterAddon,
+    objects: &BTreeSet<(FluxKind, String)>,
+) -> Result<bool, RequestError> {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    for (kind, name) in objects {
+        let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
+        if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
+            // The cache missed an earlier write, or a list lacked the object.
+            refresh(context, live);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Suspends an object that stays or is deleted; `None` if it does not exist.

@@ -17,7 +17,7 @@ use super::super::release::live_owners;
 use super::super::{finalizer, write};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
-use crate::addons::{Disown, Heir, LetGo, adoption, decide_let_go, is_handover_confirmed, is_still_owned};
+use crate::addons::{Disown, Heir, LetGo, adoption, decide_let_go, is_handover_confirmed};
 use crate::api::{ClusterAddon, ClusterStackRelease, labels};
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
@@ -118,14 +118,8 @@ async fn let_go(context: &Context, addon: &ClusterAddon, decision: &LetGo<'_>) -
     for (object, writes) in &decision.objects {
         disown(context, object, addon, *writes).await?;
     }
-    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
-    for (kind, name) in &decision.to_confirm {
-        let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
-        if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
-            // The cache missed an earlier write.
-            flux_objects::refresh(context, live);
-            return Ok(false);
-        }
+    if flux_objects::owns_any(context, addon, &decision.to_confirm).await? {
+        return Ok(false);
     }
     finalizer::remove(context, addon).await?;
     if decision.deletes_addon {

@@ -93,7 +93,7 @@ pub(super) async fn suspend_and_delete(
     prune(context, key, addon, &suppression).await
 }
 
-/// Deletes the objects, then removes the finalizer of the `ClusterAddon`.
+/// Deletes the objects, then removes the finalizer of the `ClusterAddon` if the API server confirms that it owns no others.
 async fn prune(
     context: &Context,
     key: &Key,
@@ -104,6 +104,9 @@ async fn prune(
     if count > 0 {
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
+    }
+    if flux_objects::owns_any(context, addon, &suppression.to_confirm).await? {
+        return Ok(Next::After(REQUEUE_AFTER));
     }
     finalizer::remove(context, &**addon).await?;
     if suppression.deletes_addon {
