@@ -81,7 +81,12 @@ pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
 /// Handles a change of a `ClusterStackRelease`, which its `ClusterStack`s count.
 pub fn on_release_event(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
-    context.triggers.releases.now(Key::of(&**release));
+    let key = Key::of(&**release);
+    // The reconcile of a Cluster does nothing while the cache lacks its release.
+    if let (None, Ok(name)) = (&change.before, key.name.parse::<ReleaseName>()) {
+        context.enqueue_clusters(&key.namespace, &name.class_name());
+    }
+    context.triggers.releases.now(key);
     if let Some(object) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
         unwatch_kind(context, &provider_reference(object));
     }
