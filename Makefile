@@ -32,7 +32,7 @@ check: ## formatting, lints, the words of texts, the direction of imports, and t
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
-	$(CARGO) check --no-default-features --locked
+	$(CARGO) clippy --no-default-features --locked -- -D warnings
 	$(CARGO) test --locked --test integration -- language:: architecture:: transcripts::
 	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
 	@! $(CARGO) tree --package gotemplate --edges normal,features --locked | grep -n preserve_order || \

@@ -227,6 +227,7 @@ impl Files {
 }
 
 /// Returns a path below a directory, of which the empty string is the root.
+#[cfg(feature = "shell")]
 pub(crate) fn join(directory: &str, path: &str) -> String {
     if directory.is_empty() { path.to_owned() } else { format!("{directory}/{path}") }
 }
