@@ -26,7 +26,7 @@ pub struct DeletionFacts<'a> {
     pub kept_by_others: BTreeSet<ReleaseName>,
     /// The Clusters that use them.
     pub clusters: BTreeSet<Key>,
-    /// A release whose last users still use it, according to the API server.
+    /// A release that a Cluster still uses, according to the API server.
     pub last_used: Option<ReleaseName>,
     /// The Clusters whose addons are still to be orphaned. Only gathered if the annotation requires orphaning.
     pub not_orphaned: BTreeSet<Key>,

@@ -98,7 +98,7 @@ pub fn decide_retirement(facts: &RetirementFacts, confirmed: &BTreeSet<ReleaseNa
 }
 
 /// Whether the API server confirms that a release is unused: the `ClusterStack` is unchanged, the release is still
-/// retiring, and none of its last users still uses it. `live` are the two objects as the API server has them now.
+/// retiring, and no Cluster uses it. `live` are the two objects as the API server has them now.
 #[must_use]
 pub fn is_confirmed(
     (stack, release): (&ClusterStack, &ClusterStackRelease),

@@ -20,7 +20,7 @@ pub struct TeardownFacts<'a> {
     pub is_of_other_shard: bool,
     /// The release as the API server has it now. Only fetched if the release is deleted.
     pub live: Option<ClusterStackRelease>,
-    /// Whether Clusters use it, including its last users according to the API server.
+    /// Whether Clusters use it, according to the caches and the API server.
     pub is_used: bool,
     /// A description of an object that its class shares with the class of another release, if any.
     pub shared: Option<String>,

@@ -74,16 +74,15 @@ pub(super) async fn gather<'a>(
     Ok(facts)
 }
 
-/// Whether Clusters use a release, including its last users, according to the caches and the API server.
+/// Whether Clusters use a release or have its content, according to the caches and the API server.
 async fn is_used(
     context: &Context,
     release: &ClusterStackRelease,
     name: &ReleaseName,
 ) -> Result<bool, RequestError> {
     let namespace = release.namespace().unwrap_or_default();
-    Ok(!users::of(context, &namespace, name).is_empty()
-        || users::is_remembered(&context.caches.addons, &namespace, name)
-        || users::any_last_user(context, release).await?)
+    Ok(users::is_remembered(&context.caches.addons, &namespace, name)
+        || users::any_user(context, release).await?)
 }
 
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.

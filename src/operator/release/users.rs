@@ -1,12 +1,12 @@
 //! The users of a release.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 
 use super::super::context::Context;
-use super::super::objects::addon_key;
-use super::super::objects::{ClusterObject, index};
+use super::super::objects::{ClusterObject, addon_key, cluster_of, index};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
@@ -35,17 +35,24 @@ pub(in super::super) fn is_remembered(
     has(Some(namespace)) || has(None)
 }
 
-/// Whether one of the last users of a release still uses it, according to the API server: a watch alone does not prove that
-/// a release is unused.
-pub(in super::super) async fn any_last_user(
+/// Whether a Cluster uses a release now. A watch alone does not prove that a release is unused: its last users, and the
+/// Clusters that have a `ClusterAddon` and are missing from the cache, are fetched from the API server.
+pub(in super::super) async fn any_user(
     context: &Context,
     release: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
     let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Ok(false) };
     let namespace = release.namespace().unwrap_or_default();
-    for user in release.status.iter().flat_map(|status| &status.last_users) {
-        let Some((of, cluster)) = user.split_once('/') else { continue };
-        if is_user(context, &Key::new(of, cluster), &namespace, &name).await? {
+    if !of(context, &namespace, &name).is_empty() {
+        return Ok(true);
+    }
+    let last = release.status.iter().flat_map(|status| &status.last_users);
+    let last = last.filter_map(|user| user.split_once('/')).map(|(of, name)| Key::new(of, name));
+    let addons = context.caches.addons.all();
+    let is_missing = |cluster: &Key| context.caches.clusters.get(cluster).is_none();
+    let missing = addons.iter().map(|addon| cluster_of(addon)).filter(is_missing);
+    for cluster in last.chain(missing).collect::<BTreeSet<Key>>() {
+        if is_user(context, &cluster, &namespace, &name).await? {
             return Ok(true);
         }
     }

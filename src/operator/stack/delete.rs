@@ -109,7 +109,7 @@ async fn gather<'a>(
     facts.clusters = clusters(&facts);
     let is_deleted = |name: &ReleaseName| facts.clusters.is_empty() && !facts.kept_by_others.contains(name);
     for (name, release) in owned.releases.iter().filter(|(name, _)| is_deleted(name)) {
-        if users::any_last_user(context, release).await? {
+        if users::any_user(context, release).await? {
             facts.last_used = Some(name.clone());
             break;
         }
@@ -117,8 +117,8 @@ async fn gather<'a>(
     Ok((facts, owned))
 }
 
-/// Adds the objects of a `ClusterStack` that its status names and the caches lack. A list may have been incomplete, and what
-/// is not orphaned goes with the `ClusterStack`.
+/// Adds the objects of a `ClusterStack` that its status names and the caches lack. A list may have been incomplete, and
+/// what is not orphaned is deleted with the `ClusterStack`.
 async fn add_recorded(
     context: &Context,
     stack: &ClusterStack,

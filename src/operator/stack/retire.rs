@@ -41,7 +41,7 @@ async fn is_unused(
 ) -> Result<bool, RequestError> {
     let live_stack: Option<ClusterStack> = context.api.get(&Key::of(stack)).await?;
     let live_release: Option<ClusterStackRelease> = context.api.get(&Key::of(release)).await?;
-    let is_used = users::any_last_user(context, release).await?;
+    let is_used = users::any_user(context, release).await?;
     let is_unused = is_confirmed((stack, release), (live_stack.as_ref(), live_release.as_ref()), is_used);
     if !is_unused {
         warn!(
