@@ -33,7 +33,7 @@ pub(crate) struct Request {
 }
 
 /// The deletions of the operator, and what it asked before them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Deletions {
     /// The positions in the log at which each reconcile asked for an object; first the one up to which the process had seen
     /// Clusters at its beginning.

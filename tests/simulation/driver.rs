@@ -1,5 +1,7 @@
 //! The driver: takes one step at a time, in an order that the seed determines.
 
+mod checkpoint;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,6 +22,8 @@ use crate::random::Random;
 use crate::seam::Guard;
 use crate::truth::Truth;
 use crate::wire::{Refuses, Wire};
+pub(crate) use checkpoint::Checkpoint;
+use checkpoint::Checkpoints;
 
 /// Maximum time without changes until due work that still belongs to the present: later work waits for users or for the
 /// time of day.
@@ -78,6 +82,7 @@ pub(crate) struct Simulation {
     /// The actions of users that happen at any time, in this order.
     actions: Vec<Action>,
     truth: Truth,
+    checkpoints: Checkpoints,
     /// Whether nothing fails from now on.
     is_calm: bool,
     _entered: EnterGuard<'static>,
@@ -109,6 +114,7 @@ impl Simulation {
             is_emptying: false,
             actions: Vec::new(),
             truth: Truth::default(),
+            checkpoints: Checkpoints::default(),
             is_calm: false,
             _entered: entered,
         };

@@ -49,6 +49,20 @@ pub(crate) struct Flux {
 }
 
 impl Flux {
+    /// A copy that does not follow the repository of the operator.
+    pub(crate) fn without_fleet(&self) -> Self {
+        Self {
+            seen: self.seen,
+            pending: self.pending.clone(),
+            installed: self.installed.clone(),
+            uninstalled: self.uninstalled.clone(),
+            failing: self.failing.clone(),
+            head: self.head,
+            digests: self.digests.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Number of objects that Flux has to reconcile.
     pub(crate) fn count_pending(&mut self, server: &ApiServer) -> usize {
         for entry in &server.log[self.seen..] {

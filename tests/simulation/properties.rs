@@ -4,6 +4,7 @@ use std::fs;
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::api_server::kinds::KINDS;
-use crate::driver::Simulation;
+use crate::driver::{Checkpoint, Simulation};
 use crate::flux::number;
 use crate::golden::{self, finished};
 use crate::random::Random;
@@ -58,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) log: Vec<String>,
     /// The golden log, if the order is the calm one.
     golden: Vec<String>,
+    /// The state after the first delivery, if the order is the calm one.
+    checkpoint: Option<Checkpoint>,
     /// The objects at the end; an error if the scenario itself failed.
     end: thread::Result<Vec<String>>,
 }
@@ -74,7 +77,11 @@ pub(crate) fn simulate(
     runtime: &'static Runtime,
     scenario: impl Fn(&mut Simulation),
 ) -> Outcome {
-    let mut simulation = Simulation::new(random, without, runtime);
+    outcome(Simulation::new(random, without, runtime), scenario)
+}
+
+/// Runs a scenario to its end.
+fn outcome(mut simulation: Simulation, scenario: impl Fn(&mut Simulation)) -> Outcome {
     let wire = simulation.wire.clone();
     let end = catch_unwind(AssertUnwindSafe(|| {
         scenario(&mut simulation);
@@ -83,7 +90,8 @@ pub(crate) fn simulate(
     }));
     let mut cluster = wire.cluster();
     let golden = finished(cluster.golden.take().unwrap_or_default(), &simulation.namespace);
-    Outcome { broken: take(&mut cluster.broken), log: take(&mut cluster.log), golden, end }
+    let (broken, log) = (take(&mut cluster.broken), take(&mut cluster.log));
+    Outcome { broken, log, golden, checkpoint: simulation.take_checkpoint(), end }
 }
 
 /// Runs a scenario without accidents and with many seeds: it ends, no rule is broken, and the end is the same for all. What
@@ -92,11 +100,13 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let runtime = runtime();
     let mut calm = simulate(Random::calm(), None, runtime, &scenario);
     let golden = take(&mut calm.golden);
+    let checkpoint = calm.checkpoint.take().map(Rc::new);
     let first = ended(name, None, calm, None);
     let seeds = variable("SEED").map_or_else(|| (0..seeds_of(name)).collect(), |seed| vec![seed]);
     for seed in seeds {
-        let outcome = simulate(Random::new(seed), None, runtime, &scenario);
-        ended(name, Some(seed), outcome, Some(&first));
+        let mut simulation = Simulation::new(Random::new(seed), None, runtime);
+        simulation.begin_from(checkpoint.clone());
+        ended(name, Some(seed), outcome(simulation, &scenario), Some(&first));
     }
     golden::compare(name, &golden);
 }

@@ -24,7 +24,7 @@ type Installed = (String, String);
 type Recorded = (Content, Option<String>, [Value; 2]);
 
 /// The contents that the simulated clusters have had.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
     /// The present content for each object, as Flux and as a status names it.
     has: BTreeMap<Place, (Content, Installed)>,

@@ -66,6 +66,14 @@ pub(crate) struct Cluster {
     deletions: Deletions,
 }
 
+/// The part of the state that a simulation can begin from.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    server: ApiServer,
+    foreign: BTreeSet<String>,
+    deletions: Deletions,
+}
+
 /// The kinds whose field managers the operator reads.
 const MANAGERS_READ: &[&str] = &["GitRepository", "HelmChart", "HelmRelease", "Kustomization"];
 
@@ -138,6 +146,18 @@ impl Cluster {
         }
         self.log.push(format!("BROKEN: {rule:?}: {what}"));
         self.broken.push(Violation { rule, what });
+    }
+
+    /// Saves the state.
+    pub(crate) fn save(&self) -> Saved {
+        let (server, foreign) = (self.server.clone(), self.foreign.clone());
+        Saved { server, foreign, deletions: self.deletions.clone() }
+    }
+
+    /// Restores a saved state.
+    pub(crate) fn restore(&mut self, saved: &Saved) {
+        let Saved { server, foreign, deletions } = saved.clone();
+        (self.server, self.foreign, self.deletions) = (server, foreign, deletions);
     }
 
     /// Whether a rule is broken.

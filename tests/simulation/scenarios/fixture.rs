@@ -96,7 +96,7 @@ impl Simulation {
 
     /// Offers the first release, and creates a Cluster of it.
     pub(super) fn deliver(&mut self) {
-        self.deliver_v1();
+        self.begin_with(Self::deliver_v1);
         self.begin_golden("a Cluster has the addons of docker-demo-1-34-v1 (first.txt)");
     }
 
@@ -110,11 +110,13 @@ impl Simulation {
 
     /// Offers two releases, and creates a Cluster of the first.
     pub(super) fn deliver_first_of_two(&mut self) {
-        self.publish(1);
-        self.offer(&["v1", "v2"], &json!({}));
-        self.create_cluster("one", V1);
-        settle(self);
-        self.expect("ClusterAddon", ADDON, "Ready", "True Applied");
+        self.begin_with(|simulation| {
+            simulation.publish(1);
+            simulation.offer(&["v1", "v2"], &json!({}));
+            simulation.create_cluster("one", V1);
+            settle(simulation);
+            simulation.expect("ClusterAddon", ADDON, "Ready", "True Applied");
+        });
         self.begin_golden(
             "a Cluster has the addons of docker-demo-1-34-v1, and docker-demo-1-34-v2 is offered",
         );

@@ -88,7 +88,8 @@ fn release_used_again_before_its_time_stays() {
     });
 }
 
-/// The Cluster may come before the deletion, which then does not happen, or after it, and the release is created again.
+/// The Cluster may come before the deletion, which then does not happen, while it is carried out, and the release is kept for
+/// the Cluster, or after it, and the release is created again.
 #[test]
 fn release_used_again_at_its_time_is_usable() {
     run("again", |simulation| {
@@ -100,9 +101,14 @@ fn release_used_again_at_its_time_is_usable() {
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
         settle(simulation);
-        simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
+        assert!(simulation.condition("ClusterStackRelease", V2, "InUse").starts_with("True "));
         simulation.expect_ready_at("one", V2);
         assert!(simulation.uninstalled().iter().all(|name| name.starts_with(V2)), "nothing of the Cluster");
+        simulation.upgrade("one", V1);
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        settle_with_budget(simulation);
+        assert!(!simulation.has("ClusterStackRelease", V2));
     });
 }
 
