@@ -5,7 +5,7 @@
 //! the Kustomizations that apply them stand for it. The rule: an existing content keeps its source; otherwise its source
 //! is the lowest release of the same stack and channel in the stack repository that has the content. A pinned release
 //! keeps its pin; otherwise the commit that last changed its directory becomes the pin. A release that was changed after it
-//! was pinned is no source.
+//! was pinned supplies nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

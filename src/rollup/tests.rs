@@ -7,6 +7,7 @@ mod helm_release;
 mod kustomization;
 mod moments;
 mod recorded;
+mod retries;
 mod source;
 
 use jiff::Timestamp;
