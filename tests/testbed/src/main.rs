@@ -65,7 +65,7 @@ fn introduction(testbed: &Testbed) -> String {
     let (user, password) = testbed.protected_registry().user().unwrap_or_default();
     text + &format!(
         "  {git:<12} {url}   (every name; created at the first push)
-  {registry:<12} {address}   (OCI, plain HTTP; {protected} wants {user}:{password:?})
+  {registry:<12} {address}   (OCI, plain HTTP; {protected} requires {user}:{password:?})
   {logs:<12} {log_directory}
   {state:<12} {state_file}
 
