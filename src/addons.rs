@@ -19,7 +19,7 @@ mod snapshot;
 
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
-    has_finalizer, is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
+    is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
 pub use decision::{
     AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of,

@@ -43,7 +43,7 @@ pub fn cluster_action(
     let addon = addon.map(|addon| gate::Owned {
         cluster_uid: cluster_uid(addon).map(str::to_owned),
         deleting: addon.metadata.deletion_timestamp.is_some(),
-        held: has_finalizer(addon),
+        held: labels::has_finalizer(addon),
         committed: committed_by(addon).is_some(),
     });
     gate::cluster_action(cluster.as_ref(), addon.as_ref(), around)
@@ -68,16 +68,10 @@ pub fn committed_by(addon: &ClusterAddon) -> Option<String> {
     addon.status.as_ref()?.committed_by.clone()
 }
 
-/// Whether a `ClusterAddon` has the operator's finalizer.
-#[must_use]
-pub fn has_finalizer(addon: &ClusterAddon) -> bool {
-    addon.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == labels::FINALIZER)
-}
-
 /// Whether the `ClusterAddon` of a Cluster is as [desired](desired_addon).
 #[must_use]
 pub fn is_as_desired(addon: &ClusterAddon, cluster: &Cluster) -> bool {
-    has_finalizer(addon)
+    labels::has_finalizer(addon)
         && cluster_uid(addon) == Some(cluster.uid().unwrap_or_default())
         && addon.spec.cluster_ref.name.as_deref() == Some(cluster.name().as_str())
         && addon.spec.cluster_ref.uid.as_deref() == cluster.uid()

@@ -135,6 +135,12 @@ impl Cluster {
         Some((class.namespace, release))
     }
 
+    /// Returns the key of the `ClusterStackRelease` of the Cluster's [release](Cluster::release).
+    #[must_use]
+    pub fn release_key(&self) -> Option<Key> {
+        self.release().map(|(namespace, release)| Key::new(&namespace, &release.to_string()))
+    }
+
     /// The same Cluster with another class of the same namespace and with that class's Kubernetes version, in the
     /// spelling of the Cluster. A Cluster without a class stays without one.
     #[must_use]

@@ -322,9 +322,7 @@ impl Context {
         if self.settings.watch.label_selector.is_none() {
             return true;
         }
-        let class = cluster.cluster.class();
-        if let Some((release, namespace)) = class.and_then(|class| Some((class.release()?, class.namespace)))
-        {
+        if let Some((namespace, release)) = cluster.cluster.release() {
             return self.holder(&namespace, &release).is_some();
         }
         let progress = addon.and_then(|addon| addon.status.as_ref()?.release.as_ref());

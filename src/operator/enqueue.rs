@@ -174,11 +174,7 @@ fn unwatch_kind(context: &Context, ObjectReference { group, kind, .. }: &ObjectR
 
 /// Handles a Cluster that began or stopped using its class.
 fn on_use_change(context: &Context, cluster: &ClusterObject) {
-    let release = cluster
-        .cluster
-        .class()
-        .and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
-    if let Some(release) = release {
+    if let Some(release) = cluster.cluster.release_key() {
         context.triggers.releases.after(release, BATCH_DELAY);
     }
     enqueue_stacks_of_class(context, cluster);

@@ -188,7 +188,7 @@ impl Cached for ClusterObject {
     fn index_keys(&self) -> Vec<String> {
         let namespace = self.cluster.namespace().as_str();
         let class = self.cluster.class();
-        let release = class.as_ref().and_then(|class| Some((class.namespace.clone(), class.release()?)));
+        let release = self.cluster.release();
         let lines: Vec<String> =
             release.iter().flat_map(|(namespace, release)| index::lines_of(namespace, release)).collect();
         let class = class.map(|class| index::class(&class.namespace, &class.name));

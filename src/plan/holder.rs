@@ -49,14 +49,14 @@ where
         };
         let rank = |release: &ClusterStackRelease| {
             let namespace = namespace(release);
-            let since = stack(release).and_then(|stack| (facts.since)(&stack));
+            let since = release.stack_key().and_then(|stack| (facts.since)(&stack));
             (namespace != id.namespace, since.unwrap_or(Timestamp::MAX), namespace.to_owned())
         };
         let others = facts.all.iter().filter(|other| namespace(other) != here && has(other));
         let holder = others.min_by_key(|other| rank(other))?;
         let is_theirs = !has(facts.ours) || rank(holder) < rank(facts.ours);
         is_theirs.then(|| {
-            let stack = stack(holder).map_or_else(|| namespace(holder).to_owned(), |stack| stack.to_string());
+            let stack = holder.stack_key().map_or_else(|| namespace(holder).to_owned(), |stack| stack.to_string());
             let message = format!(
                 "{id} belongs to ClusterStack {stack}, with other content: refer to a GitRepository in namespace {here}"
             );
@@ -67,11 +67,6 @@ where
 
 fn namespace(release: &ClusterStackRelease) -> &str {
     release.metadata.namespace.as_deref().unwrap_or_default()
-}
-
-/// Returns the key of the `ClusterStack` of a release.
-fn stack(release: &ClusterStackRelease) -> Option<Key> {
-    release.stack_owner().map(|owner| Key::new(namespace(release), &owner.name))
 }
 
 #[cfg(test)]

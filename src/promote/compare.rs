@@ -265,7 +265,7 @@ fn by_release(
 ) -> BTreeMap<ReleaseName, Vec<ClusterInputs>> {
     let mut found: BTreeMap<ReleaseName, Vec<ClusterInputs>> = BTreeMap::new();
     for cluster in target.clusters.iter().filter(|cluster| plans::is_of_stack(stack, to, cluster)) {
-        let Some(from) = cluster.cluster.class().and_then(|class| class.release()) else { continue };
+        let Some((_, from)) = cluster.cluster.release() else { continue };
         match unreachable(&from, to, target.releases) {
             None => found.entry(from).or_default().push(cluster.clone()),
             Some(why) => {

@@ -88,10 +88,11 @@ impl Rollback {
             was_latest: subscription::latest(&stack.spec, target.releases) == Some(release),
             latest: subscription::latest(&stack.spec, left.iter().copied()).map(ToString::to_string),
         });
-        let has =
-            target.clusters.iter().map(|inputs| &inputs.cluster).filter(|cluster| {
-                cluster.class().and_then(|class| class.release()).as_ref() == Some(release)
-            });
+        let has = target
+            .clusters
+            .iter()
+            .map(|inputs| &inputs.cluster)
+            .filter(|cluster| cluster.release().is_some_and(|(_, its)| its == *release));
         Self {
             stage: target.place.stage.name.clone(),
             release: release.to_string(),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType};
-use crate::foreign::capi::{ClassReference, Cluster, field, text};
+use crate::foreign::capi::{Cluster, field, text};
 use crate::names::ReleaseName;
 use crate::rollup::{ConditionStatus, mirror};
 
@@ -186,7 +186,7 @@ fn of_release(requirement: &Requirement, release: &ClusterStackRelease) -> Resul
 /// Returns since when a Cluster is ready with the release.
 fn of_member(requirement: &Requirement, member: &Member) -> Result<Timestamp, String> {
     let called = format!("Cluster {}", name_of(member.cluster));
-    let release = member.cluster.class().as_ref().and_then(ClassReference::release);
+    let release = member.cluster.release().map(|(_, release)| release);
     if release.as_ref() != Some(requirement.release) {
         let runs = release.map_or_else(|| "no release".to_owned(), |release| release.to_string());
         return Err(format!("{called} runs {runs}"));

@@ -44,8 +44,7 @@ pub(super) fn restrict_to(present: &mut Present, key: &Key, defaults: &Defaults)
     });
     let mut planned = BTreeSet::new();
     for cluster in &mut present.clusters {
-        let class = cluster.cluster.class();
-        let release = class.and_then(|class| Some(Key::new(&class.namespace, &class.release()?.to_string())));
+        let release = cluster.cluster.release_key();
         if release.is_some_and(|release| present.releases.contains_key(&release)) {
             planned.insert(cluster.cluster.key());
         } else {

@@ -220,9 +220,7 @@ impl<'a> Stacks<'a> {
 
     /// Finds the release of a Cluster's class.
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
-        let class = cluster.cluster.class()?;
-        let release = class.release()?;
-        self.releases.get(&Key::new(&class.namespace, &release.to_string()))
+        self.releases.get(&cluster.cluster.release_key()?)
     }
 }
 

@@ -221,9 +221,7 @@ impl Member {
     /// class is of no release.
     pub(super) fn release(&self, key: &Key) -> Option<(String, ReleaseName)> {
         if let Some(cluster) = &self.cluster {
-            let class = cluster.class()?;
-            let release = class.release()?;
-            return Some((class.namespace, release));
+            return cluster.release();
         }
         // The operator wrote it. An invalid release name belongs to no ClusterStack.
         let progress = self.addon.as_ref()?.status.as_ref()?.release.as_ref()?;

@@ -81,10 +81,9 @@ fn check(
     let releases = namespaces.iter().filter_map(|namespace| snapshot.release(namespace, step.release));
     let releases: Vec<&ClusterStackRelease> = releases.collect();
     let members = snapshot.members().filter_map(|(cluster, addon)| {
-        let class = cluster.class()?;
-        let release = class.release()?;
+        let (namespace, release) = cluster.release()?;
         let is_of_stack = release.prefix() == step.release.prefix() && release.same_line(step.release);
-        (is_of_stack && namespaces.contains(&class.namespace.as_str())).then_some(Member { cluster, addon })
+        (is_of_stack && namespaces.contains(&namespace.as_str())).then_some(Member { cluster, addon })
     });
     let requirement = Requirement {
         stage: &step.from.name,

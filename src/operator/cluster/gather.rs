@@ -91,15 +91,14 @@ impl Gathered {
     pub(super) fn of(context: &Context, key: &Key) -> Self {
         let cluster = context.caches.clusters.get(key);
         let addon = context.caches.addons.get(&addon_key(key));
-        let class = cluster.as_ref().and_then(|cluster| cluster.cluster.class());
-        let named = class.and_then(|class| Some((class.release()?, class.namespace)));
-        let release = named.as_ref().map(|(release, namespace)| Key::new(namespace, &release.to_string()));
+        let release = cluster.as_ref().and_then(|cluster| cluster.cluster.release_key());
         let orphaned_by = orphaned_by(context, release.as_ref(), addon.as_deref());
         let release = release.filter(|release| !is_orphaned(context, release));
         let resolution = release.as_ref().and_then(|release| context.resolution(release));
         let left = flux_objects::by_index(context, &index::handed_over(key));
         let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
-        let (is_wanted, release) = (release.is_some(), named.map(|(release, _)| release));
+        let is_wanted = release.is_some();
+        let release = cluster.as_ref().and_then(|cluster| Some(cluster.cluster.release()?.1));
         let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
         let is_removing = deleted

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clone::CloneAccess;
 use super::pending_commits::{Batch, Change, Subject};
-use super::progress::Seen;
+use super::progress::{Seen, is_changed_by_others, keeps_commit};
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
@@ -113,19 +113,12 @@ impl Job {
             Some(commit) => self.seen(&clone.snapshot(Some(commit))?).map_err(PushUpdateError::Change)?,
             None => last.base.clone(),
         };
-        let tree = |seen: &Option<Seen>| seen.as_ref().and_then(|seen| seen.tree);
-        let is_changed_by_others = self.before.is_some() && tree(&self.before) != tree(&last.base);
-        // Later commits by other authors keep the operator's commit applied, unless history was rewritten: then no revision
-        // in Flux contains it.
-        let seen = match &self.before {
-            Some(before)
-                if pushed.is_none()
-                    && !is_changed_by_others
-                    && Self::is_in_history(&clone, before, seen.as_ref()) =>
-            {
-                Some(before.clone())
-            }
-            _ => seen,
+        let before = self.before.as_ref();
+        let is_changed_by_others = is_changed_by_others(before, last.base.as_ref());
+        let keeps = keeps_commit(before, pushed, is_changed_by_others);
+        let seen = match before.filter(|before| keeps && Self::is_in_history(&clone, before, seen.as_ref())) {
+            Some(before) => Some(before.clone()),
+            None => seen,
         };
         let lagging = self.lagging(&clone, seen.as_ref())?;
         Ok(Done { pushed, proposed, seen, is_changed_by_others, lagging, held: last.held })

@@ -56,6 +56,21 @@ pub struct Seen {
     pub tree: Option<TreeId>,
 }
 
+/// Whether another author changed the operator's directory since the last pass left it. `base` is the branch now.
+#[must_use]
+pub fn is_changed_by_others(before: Option<&Seen>, base: Option<&Seen>) -> bool {
+    let tree = |seen: Option<&Seen>| seen.and_then(|seen| seen.tree);
+    before.is_some() && tree(before) != tree(base)
+}
+
+/// Whether the commit of the last pass still contains everything that is committed, provided that the branch still contains
+/// it: later commits are by other authors, and change nothing of the operator's. After rewritten history, no revision in Flux
+/// contains that commit.
+#[must_use]
+pub fn keeps_commit(before: Option<&Seen>, pushed: Option<CommitId>, is_changed_by_others: bool) -> bool {
+    before.is_some() && pushed.is_none() && !is_changed_by_others
+}
+
 impl Progress {
     /// Whether all known `Kustomization`s of Flux have applied the commit.
     #[must_use]

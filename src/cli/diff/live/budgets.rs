@@ -36,11 +36,11 @@ impl Shares {
     ) -> Self {
         let counts = count_by_owner(objects);
         let share = |cluster: &Cluster| {
-            let (class, key) = (cluster.class()?, cluster.key());
+            let (release, key) = (cluster.release_key()?, cluster.key());
             let addon = addon_key(&key);
             let status = addons.get(&key).and_then(|addon| addon.status.as_ref());
             let share = Share {
-                release: Key::new(&class.namespace, &class.release()?.to_string()),
+                release,
                 objects: counts.get(&index::owned_by("ClusterAddon", &addon)).copied().unwrap_or_default(),
                 pruned: status.and_then(|status| status.pruned.clone()),
             };
