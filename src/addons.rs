@@ -29,8 +29,8 @@ pub use deletion::{
     deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 pub use handover::{
-    Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_orphaning,
-    is_still_owned,
+    Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled, is_orphaning,
+    is_still_owned, unaccounted,
 };
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,

@@ -81,6 +81,28 @@ pub(super) fn possibly_owned(
     owned.iter().map(|object| (object.kind(), object.name().to_owned())).chain(named).collect()
 }
 
+/// Whether an object has the operator's label, by which the watches select.
+#[must_use]
+pub fn is_labelled(object: &FluxObject) -> bool {
+    let manager = object.object.labels.as_ref().and_then(|labels| labels.get(labels::MANAGED_BY));
+    manager.is_some_and(|manager| manager == labels::FIELD_MANAGER)
+}
+
+/// Returns kind and name of the objects that the status of a `ClusterAddon` names, and that are neither planned nor cached. A
+/// list may have lacked them, and they may still have to be deleted.
+#[must_use]
+pub fn unaccounted(
+    addon: &ClusterAddon,
+    cached: &[Arc<FluxObject>],
+    is_planned: impl Fn(FluxKind, &str) -> bool,
+) -> BTreeSet<(FluxKind, String)> {
+    let is_cached =
+        |kind: FluxKind, name: &str| cached.iter().any(|it| (it.kind(), it.name()) == (kind, name));
+    let mut named = possibly_owned(addon, &[]);
+    named.retain(|(kind, name)| !is_planned(*kind, name) && !is_cached(*kind, name));
+    named
+}
+
 /// Whether `live`, an object as the API server has it now, still has to lose its owner.
 #[must_use]
 pub fn is_still_owned(live: &FluxObject, addon: &ClusterAddon) -> bool {

@@ -1,11 +1,11 @@
-//! Sets fields of objects that no plan owns: annotations, and `spec.suspend` of Flux objects.
+//! Sets fields of objects without a plan: annotations, the operator's label, and `spec.suspend` of Flux objects.
 
 use kube::Resource;
 use serde_json::{Value, json};
 
 use super::caches::Stored;
 use super::context::Context;
-use crate::api::labels::SUSPEND_FIELD_MANAGER;
+use crate::api::labels::{FIELD_MANAGER, MANAGED_BY, SUSPEND_FIELD_MANAGER};
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -44,13 +44,22 @@ fn suspension(object: &FluxObject, suspend: bool) -> Value {
 
 /// Returns a JSON patch that sets annotations of this object, but not of another object with the same name.
 pub(super) fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
-    let (metadata, place) = (object.meta(), "/metadata/annotations");
-    let none = metadata.annotations.is_none().then(|| json!({"op": "add", "path": place, "value": {}}));
-    let add = annotations.iter().map(|(name, value)| {
+    set(object, "/metadata/annotations", object.meta().annotations.is_some(), annotations)
+}
+
+/// Returns a JSON patch that sets the operator's label of this object, but not of another object with the same name.
+pub(super) fn label(object: &impl Resource) -> Value {
+    set(object, "/metadata/labels", object.meta().labels.is_some(), &[(MANAGED_BY, FIELD_MANAGER)])
+}
+
+/// Returns a JSON patch that sets fields of the map at a place, and adds the map if the object does not have it.
+fn set(object: &impl Resource, place: &str, has_map: bool, fields: &[(&str, &str)]) -> Value {
+    let map = (!has_map).then(|| json!({"op": "add", "path": place, "value": {}}));
+    let add = fields.iter().map(|(name, value)| {
         let path = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
         json!({"op": "add", "path": path, "value": value})
     });
-    [is_same(object)].into_iter().chain(none).chain(add).collect()
+    [is_same(object)].into_iter().chain(map).chain(add).collect()
 }
 
 /// Returns the operation of a JSON patch that fails for another object with the same name.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Value, json};
 
 use super::*;
-use crate::addons::handover::{decide_disown, possibly_owned};
+use crate::addons::handover::{decide_disown, possibly_owned, unaccounted};
 
 #[test]
 fn disown_suspends_orphaned_or_deleted_object() {
@@ -126,4 +126,18 @@ fn adoption_adds_owner_to_the_read_state() {
     let uids: Vec<_> = adopted.object.owner_references.iter().flatten().map(|owner| &owner.uid).collect();
     assert_eq!(uids, ["addon", "n"]);
     assert!(adopted.object.annotations.as_ref().unwrap().is_empty());
+}
+
+#[test]
+fn object_that_only_the_status_names_is_unaccounted() {
+    let object =
+        |name: &str| json!({"name": name, "object": {"kind": "HelmRelease", "name": format!("c1.{name}")}});
+    let addons = json!([object("planned"), object("cached"), object("dropped"), {"name": "held"}]);
+    let addon = cluster_addon(&json!({"status": {"addons": addons}}));
+    let cached = [flux_object("HelmRelease", "cached", &json!({}))];
+    let is_planned = |_, name: &str| name == "c1.planned";
+    assert_eq!(
+        unaccounted(&addon, &cached, is_planned),
+        [(FluxKind::HelmRelease, "c1.dropped".to_owned())].into()
+    );
 }

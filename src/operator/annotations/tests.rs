@@ -19,6 +19,18 @@ fn annotations_are_added_whether_there_are_any_or_not() {
 }
 
 #[test]
+fn label_is_added_whether_there_are_any_or_not() {
+    let add =
+        json!({"op": "add", "path": "/metadata/labels/app.kubernetes.io~1managed-by", "value": "stackflux"});
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": "u"});
+    let mut bare = object(&Value::Null);
+    let map = json!({"op": "add", "path": "/metadata/labels", "value": {}});
+    assert_eq!(label(&bare), json!([test, map, add]));
+    bare.object.labels = Some([("other".to_owned(), "2".to_owned())].into());
+    assert_eq!(label(&bare), json!([test, add]));
+}
+
+#[test]
 fn suspension_is_of_this_object_only() {
     let test = json!({"op": "test", "path": "/metadata/uid", "value": "u"});
     let add = json!({"op": "add", "path": "/spec/suspend", "value": true});

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::annotations;
 use super::super::context::Context;
 use super::super::write;
-use crate::addons::is_still_owned;
+use crate::addons::{is_labelled, is_still_owned};
 use crate::api::ClusterAddon;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -19,27 +19,32 @@ pub(super) fn by_index(context: &Context, key: &str) -> Vec<Arc<FluxObject>> {
     context.caches.flux.by_index(&FluxKind::DELIVERING, key)
 }
 
-/// Updates the cache with a fetched object.
-pub(super) fn refresh(context: &Context, live: FluxObject) {
-    context.caches.flux.of(live.kind()).written(live);
+/// Updates the cache with a fetched object. The watches select by the operator's label: an object that lost it gets it again,
+/// because no event would report what happens to it.
+pub(super) async fn refresh(context: &Context, live: FluxObject) -> Result<(), RequestError> {
+    if is_labelled(&live) {
+        context.caches.flux.of(live.kind()).written(live);
+        return Ok(());
+    }
+    write::patch(context, &live, annotations::label(&live)).await
 }
 
-/// Asks the API server whether a `ClusterAddon` still owns one of these objects, and updates the cache with the first.
+/// Fetches these objects, and updates the cache with those that a `ClusterAddon` still owns: a list may have lacked them.
+/// Returns whether there are any.
 pub(super) async fn owns_any(
     context: &Context,
     addon: &ClusterAddon,
     objects: &BTreeSet<(FluxKind, String)>,
 ) -> Result<bool, RequestError> {
-    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let (namespace, mut any) = (addon.metadata.namespace.as_deref().unwrap_or_default(), false);
     for (kind, name) in objects {
         let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
         if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
-            // The cache missed an earlier write, or a list lacked the object.
-            refresh(context, live);
-            return Ok(true);
+            refresh(context, live).await?;
+            any = true;
         }
     }
-    Ok(false)
+    Ok(any)
 }
 
 /// Suspends an object that stays or is deleted; `None` if it does not exist.

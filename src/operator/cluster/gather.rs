@@ -13,7 +13,7 @@ use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
 use crate::addons::{
     Available, ClassState, Facts, Preparation, Snapshot, Target, cluster_action, decide_prepare, hold_of,
-    is_orphaning,
+    is_orphaning, unaccounted,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
@@ -217,6 +217,9 @@ pub(super) async fn facts<'a>(
             Target::Available(available(context, &addon, resolved, inputs).await?)
         }
     };
+    if let Target::Available(available) = &target {
+        recall(context, &addon, available).await?;
+    }
     let snapshot = snapshot(context, addon, &target);
     Ok(Some(Facts { cluster: &cluster.cluster, snapshot, target }))
 }
@@ -259,6 +262,20 @@ async fn other_repository(
     };
     let theirs = stack.as_ref().and_then(|stack| stack.spec.delivery.git());
     Ok(delivered_elsewhere((&before, theirs), (&resolved.stack_key, resolved.stack.delivery.git())))
+}
+
+/// Updates the cache with objects of addons that the release does not have, and that only the status names.
+async fn recall(
+    context: &Context,
+    addon: &ClusterAddon,
+    available: &Available<'_>,
+) -> Result<(), RequestError> {
+    let cached = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
+    let is_planned = |kind: FluxKind, name: &str| {
+        available.planned().any(|planned| planned.kind() == Some(kind) && planned.id.name == name)
+    };
+    flux_objects::owns_any(context, addon, &unaccounted(addon, &cached, is_planned)).await?;
+    Ok(())
 }
 
 /// Takes the snapshot of the addons of a Cluster.

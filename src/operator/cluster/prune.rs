@@ -157,8 +157,7 @@ async fn delete(context: &Context, addon: &ClusterAddon, candidate: &Candidate) 
     let (kind, key) = (candidate.object.kind(), Key::of(&*candidate.object));
     let Some(live) = write::present(context, kind, &key).await? else { return Ok(()) };
     if !is_still_due(candidate, &live, addon) {
-        flux_objects::refresh(context, live);
-        return Ok(());
+        return flux_objects::refresh(context, live).await;
     }
     write::delete(context, &live).await?;
     let why = candidate.hold.as_ref().map(|hold| hold.message.as_str()).unwrap_or_default();
