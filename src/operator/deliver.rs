@@ -9,7 +9,7 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::write;
+use super::write::{self, ABSENT};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
@@ -44,10 +44,6 @@ pub struct Desired<'a> {
     /// Whether other owners may be added: the write then conflicts unless the object is as its owners were read.
     pub shared: bool,
 }
-
-/// A resource version that no object has, because the store is past it when the first object is written. An apply with it
-/// creates the object, and conflicts if the object exists.
-const ABSENT: &str = "1";
 
 /// Delay before a retry while an object of another client has the name of a planned one. The watches have only objects of
 /// stackflux, so no event announces that the other one changed or is gone.

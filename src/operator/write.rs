@@ -12,6 +12,10 @@ use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
 use crate::runtime::cache::Key;
 
+/// A resource version that no object has, because the store is past it when the first object is written. An apply with it
+/// creates the object, and conflicts if the object exists.
+pub const ABSENT: &str = "1";
+
 /// Fetches the Flux object as it is now, and removes it from the cache if it does not exist.
 pub async fn present(
     context: &Context,

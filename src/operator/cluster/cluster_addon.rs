@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use serde_json::json;
 
 use super::super::context::Context;
 use super::super::enqueue::on_addon_status;
 use super::super::objects::{ClusterObject, addon_key};
+use super::super::write::ABSENT;
 use crate::addons::desired_addon;
 use crate::api::ClusterAddon;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
-/// Writes the `ClusterAddon` of a Cluster as desired. `found` is the existing one.
+/// Writes the `ClusterAddon` of a Cluster as desired. `found` is the existing one. If the cache does not have one that exists,
+/// caches it and fails with the conflict: it may be that of an earlier Cluster of the name.
 pub(super) async fn write(
     context: &Context,
     cluster_key: &Key,
@@ -22,9 +25,24 @@ pub(super) async fn write(
     let key = addon_key(cluster_key);
     let before = found.as_ref().and_then(|found| found.resource_version());
     let _writing = context.caches.addons.writing(&key);
-    let addon = context.api.apply(&key, &desired_addon(&cluster.cluster), before.as_deref()).await?;
+    let mut desired = desired_addon(&cluster.cluster);
+    if found.is_none() {
+        desired["metadata"]["resourceVersion"] = json!(ABSENT);
+    }
+    match context.api.apply(&key, &desired, before.as_deref()).await {
+        Err(conflict) if found.is_none() && conflict.is_conflict() => {
+            if let Some(existing) = context.api.get(&key).await? {
+                cache(context, existing, None);
+            }
+            Err(conflict)
+        }
+        written => Ok(cache(context, written?, found)),
+    }
+}
+
+/// Caches a `ClusterAddon`. One that was missing in a list already has a status, and no watch reports what this caches.
+fn cache(context: &Context, addon: ClusterAddon, before: Option<Arc<ClusterAddon>>) -> Arc<ClusterAddon> {
     let addon = context.caches.addons.written(addon);
-    // A ClusterAddon that was missing in a list already has a status, and no watch reports the result of a write.
-    on_addon_status(context, &Change { before: found, now: Some(addon.clone()) });
-    Ok(addon)
+    on_addon_status(context, &Change { before, now: Some(addon.clone()) });
+    addon
 }
