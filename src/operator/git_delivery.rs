@@ -10,6 +10,7 @@
 
 pub mod clone;
 mod job;
+mod missing;
 pub mod pass;
 pub mod pending_commits;
 pub mod progress;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::clone::CloneAccess;
+use super::missing::{self, Applied};
 use super::pending_commits::{Batch, Change, Subject};
 use super::progress::{Seen, is_changed_by_others, keeps_commit};
 use crate::api::Reason;
@@ -35,6 +36,8 @@ pub(super) struct Job {
     pub(super) before: Option<Seen>,
     /// The last revision that each Flux `Kustomization` applied.
     pub(super) kustomizations: BTreeMap<Key, Option<String>>,
+    /// The objects that Flux applied from the repository.
+    pub(super) applied: Applied,
     /// Whether this process may still write: another one may have become the leader.
     pub(super) may_write: Box<dyn Fn() -> bool + Send>,
 }
@@ -184,6 +187,10 @@ impl Job {
         scope: &Scope,
         last: &mut Attempt,
     ) -> Result<Option<Proposal>, ChangeError> {
+        if let Some(hold) = self.hold_first(plan, last.base.as_ref()) {
+            last.held = self.batch.keys().map(|subject| (subject.clone(), hold.clone())).collect();
+            return Ok(None);
+        }
         let delivery = Delivery {
             stack: self.stack.clone(),
             plan,
@@ -210,6 +217,16 @@ impl Job {
         };
         last.message = Some(message);
         Ok(Some(proposal))
+    }
+
+    /// Returns the reason not to make the first commit to the directory, if any.
+    fn hold_first(&self, plan: &Plan, base: Option<&Seen>) -> Option<Hold> {
+        let place = match base {
+            None => format!("branch {}", self.branch),
+            Some(Seen { tree: None, .. }) => format!("directory {} of branch {}", self.path, self.branch),
+            Some(_) => return None,
+        };
+        missing::hold(&self.applied, plan, &self.batch, &place)
     }
 
     fn message(&self, plan: &Plan, changes: &Changes) -> Message {

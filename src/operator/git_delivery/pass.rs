@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use tracing::{info, warn};
 
 use super::super::context::Context;
@@ -12,7 +13,9 @@ use super::super::enqueue::enqueue_all_of;
 use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::clone::CloneAccess;
+use super::id_of;
 use super::job::{Done, Job, JobError};
+use super::missing::Applied;
 use super::pending_commits::{Batch, Subject};
 use super::progress::{Place, Progress};
 use super::pull_request;
@@ -20,7 +23,7 @@ use super::threads::THREAD_TIMEOUT;
 use crate::api::{ClusterStack, GitDelivery, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::applier_of;
+use crate::foreign::flux::ownership::{applier_of, cluster_of, committing_stack, is_applied_by_flux};
 use crate::gate::Hold;
 use crate::git::GitError;
 use crate::runtime::api_server::RequestError;
@@ -52,6 +55,8 @@ struct Facts<'a> {
     before: Option<Progress>,
     batch: Batch,
     kustomizations: Kustomizations,
+    /// The objects that Flux applied from the repository. Only gathered if something is requested.
+    applied: Applied,
 }
 
 /// The decision about a pass.
@@ -107,7 +112,8 @@ async fn gather<'a>(
     let is_active = git.is_some() && may_write;
     let kustomizations = if is_active { kustomizations(context, key).await? } else { Kustomizations::new() };
     let (before, batch) = (context.git.progress.get(key), context.git.pending_commits.requested(key));
-    Ok(Facts { now: context.clock.now(), key, git, may_write, before, batch, kustomizations })
+    let applied = if is_active && !batch.is_empty() { applied(context, key) } else { Applied::new() };
+    Ok(Facts { now: context.clock.now(), key, git, may_write, before, batch, kustomizations, applied })
 }
 
 /// Decides whether to commit.
@@ -192,6 +198,7 @@ async fn job(
         batch: facts.batch.clone(),
         before: before.seen.clone(),
         kustomizations: facts.kustomizations.clone(),
+        applied: facts.applied.clone(),
         may_write: {
             let api = context.api.clone();
             Box::new(move || api.may_write())
@@ -253,6 +260,28 @@ fn next(progress: &Progress) -> Next {
         None if progress.is_applied() => REFRESH_INTERVAL,
         None => REQUEUE_UNAPPLIED_AFTER,
     })
+}
+
+/// Returns the objects that Flux applied from the repository, according to the labels of those in the cache.
+fn applied(context: &Context, stack: &Key) -> Applied {
+    let caches = &context.caches;
+    let of = |owner: &str, kinds: &[FluxKind], subject: Subject| {
+        let applied = caches.flux.by_index(kinds, owner);
+        let applied = applied.into_iter().filter(|found| is_applied_by_flux(&found.object));
+        applied.map(move |found| (id_of(&*found, &found.kind()), subject.clone())).collect::<Vec<_>>()
+    };
+    let releases = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
+    let shared = releases.flat_map(|release| {
+        let owner = index::owned_by("ClusterStackRelease", &Key::of(&*release));
+        of(&owner, &FluxKind::ALL, Subject::Release(release.name_any()))
+    });
+    let addons = caches.addons.all().into_iter();
+    let addons = addons.filter(|addon| committing_stack(addon).as_ref() == Some(stack));
+    let of_clusters = addons.flat_map(|addon| {
+        let owner = index::owned_by("ClusterAddon", &Key::of(&*addon));
+        of(&owner, &FluxKind::DELIVERING, Subject::Cluster(cluster_of(&addon)))
+    });
+    shared.chain(of_clusters).collect()
 }
 
 /// Returns the Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, according to the labels of the

@@ -25,6 +25,7 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
         batch: Batch::new(),
         before,
         kustomizations: [kustomization].into(),
+        applied: Applied::new(),
         may_write: Box::new(|| true),
     };
     job.run().unwrap()

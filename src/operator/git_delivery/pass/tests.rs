@@ -39,6 +39,7 @@ fn decided(git: Option<&GitDelivery>, may_write: bool, before: Option<Progress>,
         before,
         batch: (0..changes).map(change).collect(),
         kustomizations: kustomizations("a"),
+        applied: Applied::new(),
     };
     match decide(&facts) {
         Pass::Forget => "forget".to_owned(),
