@@ -99,6 +99,11 @@ impl Fleet {
         repository.commit(Some(BRANCH), &author, &author, "by hand", &tree, &[&parent]).unwrap();
     }
 
+    /// Deletes the branch.
+    pub(crate) fn delete_branch(&self) {
+        self.repository().find_reference(BRANCH).unwrap().delete().unwrap();
+    }
+
     /// The status of the `GitRepository`.
     pub(super) fn fetched(&self, object: &Value) -> Option<Value> {
         let commit = self.head()?;

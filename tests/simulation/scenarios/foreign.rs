@@ -1,11 +1,12 @@
 //! Changes by others: edits of generated objects, suspensions, lost labels and owners, and objects of others.
 
 use serde_json::{Value, json};
+use stackflux::api::labels::MANAGED_BY;
 
-use super::fixture::{ADDON, OBJECTS, STACK};
+use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
-use crate::repository::{COMMITS, V1, V2};
+use crate::repository::{COMMITS, V1, V2, WITHOUT_MONITORING};
 
 fn suspend(is_suspended: bool) -> Value {
     json!({"spec": {"suspend": is_suspended}})
@@ -310,5 +311,45 @@ fn users_source_of_a_planned_name_holds_the_release() {
         simulation.delete("GitRepository", V1);
         settle(simulation);
         simulation.expect_ready_at("one", V1);
+    });
+}
+
+/// Removes the label that the watches select by while nothing is written for the Cluster.
+fn unlabel(simulation: &mut Simulation, name: &str) {
+    simulation.merge("ClusterAddon", ADDON, &json!({"spec": {"suspend": true}}));
+    settle(simulation);
+    simulation.merge("HelmRelease", name, &json!({"metadata": {"labels": {MANAGED_BY: null}}}));
+    settle(simulation);
+}
+
+#[test]
+fn unlabelled_object_is_deleted_with_its_cluster() {
+    run("unlabelled", |simulation| {
+        simulation.deliver();
+        unlabel(simulation, "one.cni");
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(!simulation.has("ClusterAddon", ADDON) && !simulation.has("HelmRelease", "one.cni"));
+        assert!(simulation.uninstalled().is_empty());
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
+#[test]
+fn unlabelled_object_of_a_dropped_addon_is_removed() {
+    run("unlabelled-dropped", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        unlabel(simulation, "one.monitoring");
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle(simulation);
+        simulation.merge("ClusterAddon", ADDON, &json!({"spec": {"suspend": false}}));
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", WITHOUT_MONITORING);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
     });
 }

@@ -110,3 +110,24 @@ fn addon_dropped_by_release_is_removed_from_git() {
         assert!(!fleet(simulation).files().contains_key(&file(simulation, "one.monitoring")));
     });
 }
+
+#[test]
+fn lost_branch_keeps_addons_of_a_paused_cluster() {
+    run("git-lost", |simulation| {
+        deliver(simulation, &["v1"], V1);
+        simulation.merge("Cluster", "one", &json!({"spec": {"paused": true}}));
+        settle(simulation);
+        fleet(simulation).delete_branch();
+        simulation.merge("ClusterStack", STACK, &json!({"spec": {"flux": {"interval": "7m"}}}));
+        settle(simulation);
+        simulation.expect("ClusterStack", STACK, "Delivered", "Unknown PushFailed");
+        assert_eq!(fleet(simulation).head(), None);
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.has(kind, name)));
+        simulation.merge("Cluster", "one", &json!({"spec": {"paused": false}}));
+        simulation.wait(REQUEUE_HELD_AFTER);
+        settle(simulation);
+        simulation.expect("ClusterStack", STACK, "Delivered", "True Delivered");
+        simulation.expect_ready_at("one", V1);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
