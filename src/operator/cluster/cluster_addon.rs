@@ -26,8 +26,8 @@ pub(super) async fn write(
     let before = found.as_ref().and_then(|found| found.resource_version());
     let _writing = context.caches.addons.writing(&key);
     let mut desired = desired_addon(&cluster.cluster);
-    if found.is_none() {
-        desired["metadata"]["resourceVersion"] = json!(ABSENT);
+    if let Some(metadata) = desired.get_mut("metadata").filter(|_| found.is_none()) {
+        metadata["resourceVersion"] = json!(ABSENT);
     }
     match context.api.apply(&key, &desired, before.as_deref()).await {
         Err(conflict) if found.is_none() && conflict.is_conflict() => {

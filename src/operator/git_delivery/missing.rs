@@ -1,6 +1,6 @@
 //! Refuses a first commit to a directory that lacks objects which Flux applied from the repository: Flux would delete them.
 //!
-//! The directory is missing if somebody deleted the branch, if the Git server lost it, or if `delivery.git` names another place.
+//! The directory is missing if a user deleted the branch, if the Git server lost it, or if `delivery.git` names another place.
 //! A Cluster that is paused or held is in no commit: in a directory that exists, its files stay as they are.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,7 +15,9 @@ fn one() -> Subject {
 /// Returns a plan with these objects.
 fn plan(names: &[&str]) -> Plan {
     let mut plan = Plan::default();
-    names.iter().for_each(|name| plan.merge(Plan::of_namespace(name)).unwrap());
+    for name in names {
+        plan.merge(Plan::of_namespace(name)).unwrap();
+    }
     plan
 }
 
