@@ -241,6 +241,10 @@ pub struct ClusterCounts {
     pub suspended: u32,
     /// Clusters without an initialized control plane. They do not count in `ClustersReady`.
     pub not_initialized: u32,
+    /// Clusters of other namespaces that name a release which is neither offered nor installed. They do not count in
+    /// `ClustersReady`.
+    #[serde(default)]
+    pub not_offered: u32,
 }
 
 fn stable() -> String {

@@ -203,6 +203,11 @@ reasons! {
     ReleaseNotFound:
         "A release is missing from the commit that should contain it.",
         "Check the path and the commit of the source that the message names.";
+    ReleaseNotOffered:
+        "A Cluster of another namespace names a release that the ClusterStack neither offers nor has installed; the \
+        ClusterStack's ClustersReady does not count the Cluster.",
+        "Set the Cluster's class to a release that the ClusterStack offers, or ask the owner of the ClusterStack to add \
+        the version to spec.versions.";
     ClassUnknown:
         "No ClusterStack in the namespace of the Cluster's class has that class, so the operator plans nothing for \
         the Cluster and keeps what is installed.",

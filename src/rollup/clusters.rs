@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{ConditionStatus, Report, aggregate_of};
+use super::report::{ConditionStatus, Report, aggregate_of, first};
 use crate::api::cluster_stack::ClusterCounts;
 use crate::api::conditions::Reason;
 
 /// The state of one Cluster with a class of the `ClusterStack`.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
+#[allow(clippy::struct_excessive_bools, reason = "five facts that do not depend on each other")]
 pub struct ClusterState<'a> {
     /// The Cluster's namespace.
     pub namespace: &'a str,
@@ -25,6 +25,8 @@ pub struct ClusterState<'a> {
     /// The reason why the Cluster's class does not have a `ClusterStackRelease`: false if the stack repository does not
     /// have the release, unknown if that is not known.
     pub without_release: Option<Report>,
+    /// Whether the Cluster is in another namespace, and the `ClusterStack` does not offer the release of its class.
+    pub unoffered: bool,
     /// The `Ready` of the `ClusterAddon` about the release of the Cluster's class; `None` without such a report.
     pub ready: Option<Report>,
 }
@@ -38,6 +40,8 @@ pub enum ClusterReadiness {
     Paused,
     /// The operator must not write anything for the Cluster.
     Suspended,
+    /// The Cluster is in another namespace, and the release of its class is neither offered nor installed.
+    ReleaseNotOffered,
     /// The stack repository does not have the release of its class.
     ReleaseNotFound,
     /// The release of its class is not installed, and may exist.
@@ -56,10 +60,11 @@ pub enum ClusterReadiness {
 
 impl ClusterReadiness {
     /// All variants, in the order in which they are checked.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Deleting,
         Self::Paused,
         Self::Suspended,
+        Self::ReleaseNotOffered,
         Self::ReleaseNotFound,
         Self::ReleaseUnknown,
         Self::NotInitialized,
@@ -76,6 +81,10 @@ impl ClusterReadiness {
             Self::Deleting => "is being deleted",
             Self::Paused => "is paused (`spec.paused`, or the annotation `cluster.x-k8s.io/paused`)",
             Self::Suspended => "is suspended (`spec.suspend` of its ClusterAddon or of the ClusterStack)",
+            Self::ReleaseNotOffered => {
+                "is in another namespace than the ClusterStack, and has a class whose release is neither offered nor \
+                 installed (`ReleaseNotOffered`)"
+            }
             Self::ReleaseNotFound => {
                 "has a class whose release the stack repository does not have (`ReleaseNotFound`)"
             }
@@ -94,7 +103,12 @@ impl ClusterReadiness {
     #[must_use]
     pub fn counts_as(self) -> Option<ConditionStatus> {
         match self {
-            Self::Deleting | Self::Paused | Self::Suspended | Self::NotInitialized => None,
+            // Whoever may create Clusters in one namespace must not change the condition of a ClusterStack in another.
+            Self::Deleting
+            | Self::Paused
+            | Self::Suspended
+            | Self::ReleaseNotOffered
+            | Self::NotInitialized => None,
             Self::ReleaseNotFound | Self::NotReady => Some(ConditionStatus::False),
             Self::ReleaseUnknown | Self::NotReported | Self::Unknown => Some(ConditionStatus::Unknown),
             Self::Ready => Some(ConditionStatus::True),
@@ -109,6 +123,7 @@ impl ClusterReadiness {
             Self::Paused => "paused",
             Self::Suspended => "suspended",
             Self::NotInitialized => "notInitialized",
+            Self::ReleaseNotOffered => "notOffered",
             Self::ReleaseNotFound | Self::NotReady => "notReady",
             Self::ReleaseUnknown | Self::NotReported | Self::Unknown => "unknown",
             Self::Ready => "ready",
@@ -126,7 +141,7 @@ impl ClusterReadiness {
         } else if cluster.suspended {
             Self::Suspended
         } else if without_release == Some(ConditionStatus::False) {
-            Self::ReleaseNotFound
+            if cluster.unoffered { Self::ReleaseNotOffered } else { Self::ReleaseNotFound }
         } else if without_release.is_some() {
             Self::ReleaseUnknown
         } else if !cluster.initialized {
@@ -151,15 +166,18 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
     let mut counts = ClusterCounts::default();
     let not_reported = Report::not_yet_reported();
     let mut counted: BTreeMap<String, &Report> = BTreeMap::new();
+    let mut unoffered = Vec::new();
     for cluster in clusters {
         let readiness = ClusterReadiness::of(cluster);
         let number = field(&mut counts, readiness);
         *number = number.saturating_add(1);
         counts.total = counts.total.saturating_add(1);
+        let name = format!("{}/{}", cluster.namespace, cluster.name);
         if readiness.counts_as().is_some() {
             let report = cluster.without_release.as_ref().or(cluster.ready.as_ref());
-            let name = format!("{}/{}", cluster.namespace, cluster.name);
             counted.insert(name, report.unwrap_or(&not_reported));
+        } else if readiness == ClusterReadiness::ReleaseNotOffered {
+            unoffered.push(name);
         }
     }
     let aside = [
@@ -169,7 +187,11 @@ pub fn clusters_ready(clusters: &[ClusterState]) -> (Report, ClusterCounts) {
         (counts.not_initialized, "not initialized"),
     ];
     let aside = aside.iter().filter(|(number, _)| *number > 0);
-    let aside: Vec<String> = aside.map(|(number, what)| format!("{number} {what}")).collect();
+    let mut aside: Vec<String> = aside.map(|(number, what)| format!("{number} {what}")).collect();
+    if counts.not_offered > 0 {
+        let names = first(unoffered.iter().map(String::as_str).collect());
+        aside.push(format!("{} {} ({names})", counts.not_offered, Reason::ReleaseNotOffered));
+    }
     let mut report = sum(&counted);
     if !aside.is_empty() {
         report =
@@ -203,6 +225,7 @@ fn field(counts: &mut ClusterCounts, readiness: ClusterReadiness) -> &mut u32 {
         ClusterReadiness::Paused => &mut counts.paused,
         ClusterReadiness::Suspended => &mut counts.suspended,
         ClusterReadiness::NotInitialized => &mut counts.not_initialized,
+        ClusterReadiness::ReleaseNotOffered => &mut counts.not_offered,
         ClusterReadiness::ReleaseNotFound | ClusterReadiness::NotReady => &mut counts.not_ready,
         ClusterReadiness::ReleaseUnknown | ClusterReadiness::NotReported | ClusterReadiness::Unknown => {
             &mut counts.unknown

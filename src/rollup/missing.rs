@@ -35,10 +35,15 @@ pub fn missing_release(
             let message = format!("ClusterStack {key} is suspended, so {name} is not installed");
             unknown(Reason::Suspended, &message)
         }
-        Some(_) if !is_wanted => not_found(&format!(
-            "ClusterStack {key} does not offer {name}, and a Cluster of another namespace cannot have it installed: add \
-             its version to spec.versions, or set the Cluster's class to a release that is offered"
-        )),
+        Some(_) if !is_wanted => Report::new(
+            ConditionStatus::False,
+            Reason::ReleaseNotOffered.as_str(),
+            &format!(
+                "ClusterStack {key} does not offer {name}, and a Cluster of another namespace cannot have it installed: \
+                 set the Cluster's class to a release that is offered, or ask the owner of ClusterStack {key} to add the \
+                 version to spec.versions"
+            ),
+        ),
         Some(_) => unknown(Reason::NotYetReported, &format!("ClusterStack {key} is about to install {name}")),
     }
 }
@@ -76,7 +81,7 @@ mod tests {
                 "False ReleaseNotFound: the stack repository of ClusterStack stacks/demo has no",
             ),
             (Some(&with), true, false, "Unknown Suspended: ClusterStack stacks/demo is suspended"),
-            (Some(&with), false, false, "False ReleaseNotFound: ClusterStack stacks/demo does not offer"),
+            (Some(&with), false, false, "False ReleaseNotOffered: ClusterStack stacks/demo does not offer"),
             (
                 Some(&with),
                 false,

@@ -170,7 +170,7 @@ fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(Condi
 }
 
 /// Lists the first names in alphabetical order, and the number of the others.
-fn first(mut names: Vec<&str>) -> String {
+pub(super) fn first(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     with_rest(names.iter().map(|name| (*name).to_owned()), names.len(), "others")
 }

@@ -1,9 +1,10 @@
 //! Explains why a Cluster has no `ClusterAddon`.
 
 use super::snapshot::{Member, Snapshot, mirrored};
-use crate::api::{ConditionType, Reason};
+use crate::api::{ClusterStack, ConditionType, Reason};
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
+use crate::subscription::offered;
 
 /// An obstacle, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obsta
         let action = "Name a class of a ClusterStack's release if it needs addons.".to_owned();
         return Obstacle::new("UnknownClass", message, action);
     };
-    if let Some(problem) = without_release(snapshot, &class.namespace, &release) {
+    if let Some(problem) = without_release(snapshot, (key, &class.namespace), &release) {
         return problem;
     }
     if cluster.deleting() {
@@ -62,7 +63,11 @@ pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obsta
 }
 
 /// Returns the obstacle if the release of a class is missing.
-fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) -> Option<Obstacle> {
+fn without_release(
+    snapshot: &Snapshot,
+    (cluster, namespace): (&Key, &str),
+    release: &ReleaseName,
+) -> Option<Obstacle> {
     if !snapshot.knows(namespace) {
         let message =
             format!("release {release} of its class is in namespace {namespace}, which you may not read");
@@ -87,6 +92,10 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
     if snapshot.release(namespace, release).is_some() {
         return None;
     }
+    if cluster.namespace != namespace && !offers(stack, release) {
+        let message = format!("ClusterStack {} does not offer release {release}", Key::of(stack));
+        return Some(Obstacle::known(Reason::ReleaseNotOffered, &message));
+    }
     let conditions = stack.status.as_ref().map(|status| &status.conditions);
     let mut summary = stack.status.iter().flat_map(|status| &status.summary);
     let summary = summary.find(|summary| summary.name == release.to_string());
@@ -106,4 +115,10 @@ fn without_release(snapshot: &Snapshot, namespace: &str, release: &ReleaseName) 
         "Check that the stack repository has {release}; the operator reads a release in use by itself."
     );
     Some(Obstacle::new("NoRelease", message, action))
+}
+
+/// Whether a `ClusterStack` offers a release.
+fn offers(stack: &ClusterStack, release: &ReleaseName) -> bool {
+    let latest = stack.status.as_ref().and_then(|status| status.latest_release.as_ref()?.parse().ok());
+    offered(&stack.spec, Some(&latest.into_iter().collect())).contains(release)
 }

@@ -10,6 +10,7 @@ use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::names::ReleaseName;
 use crate::rollup::{ClusterState, Report, mirror};
 use crate::runtime::cache::Key;
+use crate::subscription::Role;
 
 /// A Cluster that counts for a `ClusterStack`.
 pub(super) struct User {
@@ -17,6 +18,8 @@ pub(super) struct User {
     pub(super) release: ReleaseName,
     /// Whether any `ClusterStack` has a `ClusterStackRelease` for that release.
     pub(super) is_installed: bool,
+    /// Whether the Cluster is in another namespace, and the `ClusterStack` does not offer the release.
+    is_unoffered: bool,
     cluster: Arc<ClusterObject>,
     addon: Option<Arc<ClusterAddon>>,
 }
@@ -26,9 +29,11 @@ pub(super) fn users(context: &Context, namespace: &str, releases: &Releases) -> 
     let mut users = Vec::new();
     for (release, clusters) in releases.held() {
         let is_installed = context.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some();
+        let is_offered = releases.roles.get(release) == Some(&Role::Offered);
         users.extend(clusters.iter().map(|cluster| User {
             release: release.clone(),
             is_installed,
+            is_unoffered: !is_offered && cluster.cluster.namespace().as_str() != namespace,
             addon: context.caches.addons.get(&addon_key(&Key::of(&**cluster))),
             cluster: cluster.clone(),
         }));
@@ -52,6 +57,7 @@ pub(super) fn states<'a>(
             suspended: is_suspended || addon.is_some_and(|addon| addon.spec.suspend),
             initialized: cluster.control_plane_initialized(),
             without_release: not_installed.get(&user.release).cloned(),
+            unoffered: user.is_unoffered,
             ready: addon.and_then(|addon| ready(addon, &user.cluster, &user.release)),
         }
     };

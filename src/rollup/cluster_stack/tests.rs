@@ -50,6 +50,7 @@ fn cluster(name: &str, ready: Report) -> ClusterState<'_> {
         suspended: false,
         initialized: true,
         without_release: None,
+        unoffered: false,
         ready: Some(ready),
     }
 }

@@ -25,6 +25,7 @@ fn state(name: &str) -> ClusterState<'_> {
         suspended: false,
         initialized: true,
         without_release: None,
+        unoffered: false,
         ready: Some(report(ConditionStatus::True, "Applied")),
     }
 }
@@ -50,14 +51,17 @@ fn first_matching_readiness_counts() {
         ClusterState { deleting: false, paused: false, ..all.clone() },
     );
     let missing = ClusterState { suspended: false, ..suspended.clone() };
-    let unread = ClusterState { without_release: Some(unknown("NotYetReported")), ..missing.clone() };
-    let young = ClusterState { without_release: None, ..missing.clone() };
+    let unoffered = ClusterState { unoffered: true, ..missing.clone() };
+    let unread =
+        ClusterState { without_release: Some(unknown("NotYetReported")), unoffered: true, ..missing.clone() };
+    let young = ClusterState { without_release: None, unoffered: true, ..missing.clone() };
     let silent = ClusterState { initialized: true, ..young.clone() };
     for (state, expected) in [
         (all, ClusterReadiness::Deleting),
         (paused, ClusterReadiness::Paused),
         (suspended, ClusterReadiness::Suspended),
         (missing, ClusterReadiness::ReleaseNotFound),
+        (unoffered, ClusterReadiness::ReleaseNotOffered),
         (unread, ClusterReadiness::ReleaseUnknown),
         (young, ClusterReadiness::NotInitialized),
         (silent, ClusterReadiness::NotReported),
@@ -118,6 +122,37 @@ fn message_has_numbers_reasons_and_names() {
 }
 
 #[test]
+fn unoffered_release_counts_apart_by_name() {
+    let unoffered = |name| ClusterState {
+        namespace: "tenant",
+        without_release: Some(failed("ReleaseNotOffered")),
+        unoffered: true,
+        ready: None,
+        ..state(name)
+    };
+    let own = ClusterState { without_release: Some(failed("ReleaseNotFound")), ..state("nine") };
+    for (clusters, expected) in [
+        (
+            vec![unoffered("one")],
+            "True Applied: no Cluster to count; 1 ReleaseNotOffered (tenant/one)".to_owned(),
+        ),
+        (
+            vec![state("a"), unoffered("d"), unoffered("c"), unoffered("b"), unoffered("a")],
+            "True Applied: 1 of 1 Cluster is ready; 4 ReleaseNotOffered (tenant/a, tenant/b, tenant/c and 1 others)"
+                .to_owned(),
+        ),
+        (
+            vec![state("a"), unoffered("b"), own],
+            "False ReleaseNotFound: 1 of 2 Clusters is not ready: 1 ReleaseNotFound (demo/nine); 1 ReleaseNotOffered \
+             (tenant/b)"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(reported(&clusters), expected);
+    }
+}
+
+#[test]
 fn hundred_failed_clusters_have_a_short_message() {
     let names: Vec<String> = (0..100).map(|number| format!("cluster-{number:03}")).collect();
     let broken = |name| ClusterState { ready: Some(failed("InstallFailed")), ..state(name) };
@@ -138,10 +173,11 @@ fn any_report() -> impl Strategy<Value = Option<Report>> {
     proptest::option::of((status, "[A-C]").prop_map(|(status, reason)| report(status, &reason)))
 }
 
-fn any_flags() -> impl Strategy<Value = [bool; 4]> {
+fn any_flags() -> impl Strategy<Value = [bool; 5]> {
     // Most Clusters count: otherwise the property would test little.
     let flag = |weight| proptest::bool::weighted(weight);
-    (flag(0.1), flag(0.1), flag(0.1), flag(0.9)).prop_map(|(a, b, c, d)| [a, b, c, d])
+    let flags = (flag(0.1), flag(0.1), flag(0.1), flag(0.9), flag(0.2));
+    flags.prop_map(|(a, b, c, d, e)| [a, b, c, d, e])
 }
 
 proptest! {
@@ -151,10 +187,12 @@ proptest! {
     ) {
         let names: Vec<String> = (0..facts.len()).map(|number| format!("c{number}")).collect();
         let states: Vec<ClusterState> = facts.iter().zip(&names).map(|((flags, without, ready), name)| {
-            let [deleting, paused, suspended, initialized] = *flags;
+            let [deleting, paused, suspended, initialized, unoffered] = *flags;
             let without_release = without.clone().filter(|report| report.status != ConditionStatus::True);
             let ready = ready.clone();
-            ClusterState { deleting, paused, suspended, initialized, without_release, ready, ..state(name) }
+            ClusterState {
+                deleting, paused, suspended, initialized, without_release, unoffered, ready, ..state(name)
+            }
         }).collect();
         let (report, counts) = clusters_ready(&states);
         let worst = states.iter().filter_map(|state| ClusterReadiness::of(state).counts_as()).min();

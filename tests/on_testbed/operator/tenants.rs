@@ -181,6 +181,16 @@ fn brings_nothing_into_other_namespaces(tenant: &Tenant, provider: &Scenario) {
         &json!({"classRef": {"name": V2, "namespace": other.namespace}, "version": "v1.34.0"}),
     );
     untouched("its Cluster has a class that is not offered");
+    // The tenant cannot turn a condition of the other namespace.
+    let stack = other
+        .wait("clusterstack", STACK, "not counted", |stack| stack["status"]["clusters"]["notOffered"] == 1);
+    let (status, _, message) = condition(&stack, "ClustersReady");
+    let named = format!("no Cluster to count; 1 ReleaseNotOffered ({}/a)", tenant.scenario.namespace);
+    assert_eq!((status, message), ("True", named.as_str()), "{stack:#}");
+    let is_told = |addon: &Value| condition(addon, "ReleaseReady").1 == "ReleaseNotOffered";
+    tenant.scenario.wait("clusteraddon", "cluster-addon-a", "told why", is_told);
+    let why = tenant.stackflux(&["why", "a"]);
+    assert!(why.stdout.contains("ask the owner of the ClusterStack"), "{}{}", why.stdout, why.stderr);
     tenant.set_class("a", &json!({"classRef": {"name": V2, "namespace": provider.namespace}}));
     tenant.scenario.wait_at("a", V2);
     let delete =

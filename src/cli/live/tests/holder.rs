@@ -41,7 +41,11 @@ fn tree_shows_a_claimed_release_at_its_holder() {
 
 #[test]
 fn why_names_the_holder_of_a_missing_release() {
-    let snapshot = Snapshot::new(with_rival(), None, NOW.parse().unwrap());
+    let mut lists = with_rival();
+    for stack in &mut lists.stacks {
+        stack.spec.versions.push("v9".to_owned());
+    }
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "old").unwrap();
     let why = chain::chain(&snapshot, key, member, None).unwrap().text();
     assert!(why.contains("ClusterStack stacks/demo has no release"), "{why}");

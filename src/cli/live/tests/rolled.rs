@@ -12,7 +12,6 @@ use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
 use crate::api::{ClusterStackRelease, ClusterStackStatus, ConditionType, Reason};
 use crate::error::Class;
 use crate::foreign::flux::observed::SpecDigest;
-use crate::gate::Hold;
 use crate::names::ReleaseName;
 use crate::plan::{ObjectId, Step};
 use crate::release::{File, Files, KnownAs, Limits, Release};
@@ -21,7 +20,6 @@ use crate::rollup::{
     AddonFacts, ClusterFacts, ClusterState, ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report,
     Usage, Verdict, cluster_addon, cluster_stack_release, mirror, ready_of,
 };
-use crate::subscription::ReleaseProblem;
 use crate::subscription::Role;
 
 /// Returns the time at which the operator wrote the status.
@@ -127,7 +125,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
 }
 
 /// Returns the `ClusterStack`. Its release v1 is used by `one` and `two`, whose `ClusterAddon`s are given, and by
-/// `young`; its release v9, which does not exist, is used by `old`.
+/// `young`; `old` of another namespace names v9, which is not offered.
 pub(super) fn stack(one: &Value, two: &Value) -> Value {
     let release: ClusterStackRelease = read(release());
     let name = |version: &str| -> ReleaseName { format!("docker-demo-1-34-{version}").parse().unwrap() };
@@ -143,11 +141,12 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
         suspended: false,
         initialized: name != "young",
         without_release: None,
+        unoffered: false,
         ready,
     };
-    let message = "the stack repository has no such release at 0123456; 1 Cluster has its class".to_owned();
-    let missing = Hold { reason: Reason::ReleaseNotFound, message };
-    let not_found = Report::new(ConditionStatus::False, missing.reason.as_str(), &missing.message);
+    let message =
+        "the stack repository of ClusterStack stacks/demo has no release docker-demo-1-34-v9 at 0123456";
+    let not_found = Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), message);
     let facts = StackFacts {
         generation: 1,
         requested_at: None,
@@ -155,16 +154,16 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
         source: None,
         interval: SignedDuration::from_mins(10),
         available: Some((Some(name("v1")), 1)),
-        releases: BTreeMap::from([
-            (name("v1"), ReleaseState { role: Role::Offered, clusters: 3, release: Some(&release) }),
-            (name("v9"), ReleaseState { role: Role::Used, clusters: 1, release: None }),
-        ]),
-        problems: BTreeMap::from([(name("v9"), ReleaseProblem { is_issue: false, hold: missing })]),
+        releases: BTreeMap::from([(
+            name("v1"),
+            ReleaseState { role: Role::Offered, clusters: 3, release: Some(&release) },
+        )]),
+        problems: BTreeMap::new(),
         clusters: vec![
             cluster("one", Some(ready(one))),
             cluster("two", Some(ready(two))),
             cluster("young", None),
-            ClusterState { without_release: Some(not_found), ..cluster("old", None) },
+            ClusterState { without_release: Some(not_found), unoffered: true, ..cluster("old", None) },
         ],
         note: None,
         pruned: None,
