@@ -16,6 +16,7 @@ mod pruning;
 mod receipts;
 mod roll_up;
 mod snapshot;
+mod taken_back;
 
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
@@ -40,6 +41,7 @@ pub use pruning::{
 pub use receipts::{Receipts, addon_of, committing};
 pub use roll_up::{Outcome, is_prune_turn, roll_up};
 pub use snapshot::Snapshot;
+pub use taken_back::ready_taken_back;
 
 #[cfg(test)]
 mod tests;

@@ -84,6 +84,14 @@ impl Ground {
         self.wait_until_quiet(mark);
     }
 
+    /// Lets an operator report that all clusters of a namespace are ready.
+    pub(crate) fn make_ready(&self, namespace: &str) {
+        let operator = self.operator();
+        operator.wait_ready(TIMEOUT).unwrap();
+        self.play_helm(namespace);
+        operator.process().unwrap().terminate().unwrap();
+    }
+
     /// Publishes the releases and a `ClusterStack` that offers them.
     fn publish(&self) {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-operator");

@@ -7,6 +7,7 @@ mod file_removal;
 mod handover;
 mod pruning;
 mod roll_up;
+mod taken_back;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

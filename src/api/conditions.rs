@@ -235,7 +235,7 @@ reasons! {
         "Flux has not reconciled the object since it was last written.",
         "Wait.";
     Progressing:
-        "Flux is reconciling the object.",
+        "The operator is writing the object, or Flux is reconciling it.",
         "Wait; after 20 minutes the object counts as failed.";
     Waiting:
         "Flux waits for something else first and checks again by itself.",

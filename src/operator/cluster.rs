@@ -1,4 +1,5 @@
-//! Reconciles a Cluster: gather facts, decide what to write, write objects, roll up and write the status, prune.
+//! Reconciles a Cluster: gather facts, decide what to write, take `Ready` back, write objects, roll up and write the status,
+//! prune.
 
 mod act;
 mod cluster_addon;
@@ -20,7 +21,7 @@ use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::reconcile::ReconcileError;
 use super::status;
-use crate::addons::{Facts, Outcome, Preparation, decide, roll_up};
+use crate::addons::{Decision, Facts, Outcome, Preparation, decide, ready_taken_back, roll_up};
 use crate::api::ClusterAddon;
 use crate::gate::ClusterAction;
 use crate::runtime::api_server::RequestError;
@@ -68,10 +69,11 @@ async fn deliver(
     let preparation = gathered.preparation(context, cluster, &release);
     let addon = prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await?;
     let Some(addon) = addon else { return Ok(Next::Await) };
-    let Some(facts) = gather::facts(context, cluster, addon, &release).await? else {
+    let Some(mut facts) = gather::facts(context, cluster, addon, &release).await? else {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
     let decision = decide(&facts);
+    take_back_ready(context, key, &mut facts, &decision).await?;
     let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
     let (pruning, reservation) = prune::decide(context, &facts, &receipts).await?;
     let outcome = roll_up(&facts, &receipts, &pruning);
@@ -112,6 +114,22 @@ async fn prepare(
             Ok(Some(addon))
         }
     }
+}
+
+/// Writes the status that must precede the writes of a decision, if any, so that an operator that ends among them leaves no
+/// `Ready` of the earlier content. The facts get the written `ClusterAddon`.
+async fn take_back_ready(
+    context: &Context,
+    key: &Key,
+    facts: &mut Facts<'_>,
+    decision: &Decision,
+) -> Result<(), RequestError> {
+    let Some(status) = ready_taken_back(facts, decision) else { return Ok(()) };
+    context.metrics.reported(&key.to_string(), &status);
+    if let Some(written) = status::replace(context, &*facts.snapshot.addon, &status).await? {
+        facts.snapshot.addon = written;
+    }
+    Ok(())
 }
 
 /// Writes the status if it changed, and returns when to reconcile again.

@@ -79,11 +79,20 @@ pub(super) async fn write<K: Reported>(
     object: &K,
     status: &K::Status,
 ) -> Result<(), RequestError> {
+    replace(context, object, status).await.map(drop)
+}
+
+/// Like [`write`]. Returns the object with the written status; `None` if it has that status.
+pub(super) async fn replace<K: Reported>(
+    context: &Context,
+    object: &K,
+    status: &K::Status,
+) -> Result<Option<Arc<K>>, RequestError> {
     let none = K::Status::default();
     let before = object.status().unwrap_or(&none);
     if status == before {
         context.metrics.runtime.skipped(&K::kind(&()));
-        return Ok(());
+        return Ok(None);
     }
     let (key, cache) = (Key::of(object), K::cache(&context.caches, &()));
     let _writing = cache.writing(&key);
@@ -92,8 +101,9 @@ pub(super) async fn write<K: Reported>(
     let written = cache.written(written);
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     info!("status written");
-    K::enqueue_readers(context, &Change { before: Some(Arc::new(object.clone())), now: Some(written) });
-    Ok(())
+    let before = Some(Arc::new(object.clone()));
+    K::enqueue_readers(context, &Change { before, now: Some(written.clone()) });
+    Ok(Some(written))
 }
 
 /// Writes the status of an object that is being deleted. A failure does not stop the deletion, unless the object changed.

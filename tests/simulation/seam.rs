@@ -23,6 +23,8 @@ pub(crate) enum Guard {
     CauseAskedAgain,
     /// The status counts a deletion before it happens.
     StatusBeforePrune,
+    /// A status is not ready while other content is written.
+    StatusBeforeContent,
     /// A process that lost the Lease writes nothing.
     Fence,
     /// Only objects with the right owner are deleted.
@@ -50,6 +52,9 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
         }
         (Some(Guard::CauseAskedAgain), "GET") => from_cache(cluster, call, process),
         (Some(Guard::StatusBeforePrune), "PATCH") if counts_deletions(call) => {
+            cluster.server.clone().answer(call)
+        }
+        (Some(Guard::StatusBeforeContent), "PATCH") if takes_ready_back(call) => {
             cluster.server.clone().answer(call)
         }
         (Some(Guard::SuspensionUid), "PATCH") if call.uri.contains(SUSPEND_FIELD_MANAGER) => {
@@ -108,6 +113,16 @@ fn of_any_version(call: &Call) -> Call {
 fn counts_deletions(call: &Call) -> bool {
     let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
     is_status(call) && body.pointer("/0/value/pruned").is_some()
+}
+
+/// Whether a request takes `Ready` back before the operator writes other content.
+fn takes_ready_back(call: &Call) -> bool {
+    let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
+    let ready = body.pointer("/0/value/conditions/0").unwrap_or(&Value::Null);
+    let message = ready["message"].as_str().unwrap_or_default();
+    is_addon_status(call)
+        && ready["type"] == "Ready"
+        && message.starts_with("Delivered: the operator is delivering ")
 }
 
 fn is_status(call: &Call) -> bool {

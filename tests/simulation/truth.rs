@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use stackflux::foreign::flux::observed::SpecDigest;
 
-use crate::api_server::{ApiServer, Place};
+use crate::api_server::{ApiServer, Place, Watched};
 use crate::flux::{Content, Flux, digest, number};
 use crate::past::is_deleting;
 use crate::properties::{Rule, condition};
@@ -32,6 +32,8 @@ pub(crate) struct Truth {
     had: BTreeSet<(Place, String, Installed)>,
     /// The state of each object whose content is recorded.
     recorded: BTreeMap<Place, Recorded>,
+    /// The plan digest of each object of an addon, and all that it had.
+    planned: BTreeMap<Place, (String, BTreeSet<String>)>,
     /// Number of steps since each status is outdated, by name and problem.
     outdated: BTreeMap<(String, String), usize>,
     /// The position in the API server's log that was checked.
@@ -79,6 +81,7 @@ impl Truth {
 
     /// Checks all statuses after a step. `can_see` is whether the watches of the operator work.
     pub(crate) fn check(&mut self, cluster: &mut Cluster, can_see: bool) {
+        self.compare_written(cluster);
         let kinds = ["ClusterAddon", "Cluster"].map(number);
         let mut news = cluster.server.log[self.checked..].iter();
         if self.is_moved || news.any(|entry| kinds.contains(&entry.place.0)) {
@@ -101,6 +104,33 @@ impl Truth {
     pub(crate) fn settled(&mut self, cluster: &mut Cluster) {
         if let Some((name, problem)) = self.outdated.keys().next() {
             cluster.broke(Rule::Late, format!("{name} stays Ready to the end, but {problem}"));
+        }
+    }
+
+    /// Checks that no status is ready when an object of another plan comes: an operator that ends then would leave it so.
+    fn compare_written(&mut self, cluster: &mut Cluster) {
+        let kinds = ["HelmRelease", "Kustomization"].map(number);
+        let news = cluster.server.log[self.checked..].iter().filter(|entry| !entry.is_deleted);
+        let mut lies = Vec::new();
+        for entry in news.filter(|entry| kinds.contains(&entry.place.0)) {
+            let plan = text(&entry.object, "/metadata/annotations/clusterstack.x-k8s.io~1digest");
+            let (last, all) = self.planned.entry(entry.place.clone()).or_default();
+            let is_known = all.contains(plan);
+            // A lost commit brings earlier objects back, which only the operator's next look at the repository shows.
+            let is_lost = is_known && entry.object["metadata"].get("ownerReferences").is_none();
+            let is_same = last == plan;
+            plan.clone_into(last);
+            all.insert(plan.to_owned());
+            if !is_same
+                && !is_lost
+                && let Some(name) = ready_before(&cluster.server, entry)
+            {
+                let (kind, object) = (text(&entry.object, "/kind"), &entry.place.2);
+                lies.push(format!("{name} is Ready, but {kind} {object} has another plan than its status"));
+            }
+        }
+        for lie in lies {
+            cluster.broke(Rule::Lie, lie);
         }
     }
 
@@ -145,6 +175,18 @@ impl Truth {
         let has_it = self.has.get(&place).is_some_and(|(_, installed)| is_it(installed));
         Ok((!has_it).then(|| format!("the cluster has another content of {kind} {object}")))
     }
+}
+
+/// The `ClusterAddon` of an object, if it is ready and its status is about another spec of the object.
+fn ready_before(server: &ApiServer, entry: &Watched) -> Option<String> {
+    let cluster = text(&entry.object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
+    let name = format!("cluster-addon-{cluster}");
+    let addon = server.object(&(number("ClusterAddon"), entry.place.1.clone(), name.clone()))?;
+    let digest = SpecDigest::of(entry.object["spec"].clone()).to_string();
+    let named = addon["status"]["addons"].as_array()?;
+    let mut named = named.iter().filter(|named| text(named, "/object/name") == entry.place.2);
+    let is_about_it = named.any(|named| text(named, "/expected/specDigest") == digest);
+    (condition(addon, "Ready")?.0 == "True" && !is_about_it).then_some(name)
 }
 
 /// The problem if a status is that of another Cluster or class.

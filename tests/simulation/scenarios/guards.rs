@@ -114,6 +114,16 @@ fn deletion_before_its_status_is_not_counted() {
 }
 
 #[test]
+fn content_before_its_status_is_a_lie() {
+    let what = assert_noticed(Guard::StatusBeforeContent, Rule::Lie, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        settle(simulation);
+    });
+    assert!(what.contains("another plan"), "{what}");
+}
+
+#[test]
 fn process_without_a_fence_writes_beside_the_leader() {
     assert_noticed(Guard::Fence, Rule::NotLeader, |simulation| {
         simulation.deliver_first_of_two();
