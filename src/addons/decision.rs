@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Snapshot, addon_of, open_request};
-use crate::api::ClusterAddon;
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, Hold};
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
-use crate::names::AddonName;
+use crate::names::{AddonName, ReleaseName};
 use crate::plan::delivery::{Action, Baseline, action, waits_for_other_kind};
-use crate::plan::{Plan, PlannedObject, Step};
+use crate::plan::{Plan, PlanError, PlannedObject, Step};
 use crate::release::Release;
-use crate::rollup::{Report, Retries, due_retries};
+use crate::rollup::{ConditionStatus, Report, Retries, due_retries};
 
 /// The facts about a Cluster that is not being deleted.
 #[derive(Clone, Debug)]
@@ -42,6 +42,16 @@ pub enum Target<'a> {
     },
     /// The addons of a release.
     Available(Available<'a>),
+}
+
+impl Target<'_> {
+    /// Returns the target while a release cannot be planned: nothing of it may be reported as delivered.
+    #[must_use]
+    pub fn without_plan(release: &ReleaseName, error: &PlanError) -> Self {
+        let message = format!("cannot plan {release}: {error}; the installed addons stay as they are");
+        let report = Report::new(ConditionStatus::False, Reason::DeliveryFailed.as_str(), &message);
+        Self::Unavailable { desired: release.to_string(), report }
+    }
 }
 
 /// A release whose addons can be delivered to a Cluster.

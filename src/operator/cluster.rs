@@ -69,7 +69,7 @@ async fn deliver(
     let preparation = gathered.preparation(context, cluster, &release);
     let addon = prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await?;
     let Some(addon) = addon else { return Ok(Next::Await) };
-    let Some(mut facts) = gather::facts(context, cluster, addon, &release).await? else {
+    let Some((mut facts, unplanned)) = gather::facts(context, cluster, addon, &release).await? else {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
     let decision = decide(&facts);
@@ -83,7 +83,8 @@ async fn deliver(
         reservation.keep();
     }
     let next = next.earlier(retry).earlier(prune::prune(context, &facts, &pruning).await?);
-    failure.map_or(Ok(next), |failure| Err(failure.into()))
+    let failure = failure.map(ReconcileError::from).or(unplanned.map(ReconcileError::from));
+    failure.map_or(Ok(next), Err)
 }
 
 /// Carries out a preparation. Returns the `ClusterAddon` if there is something to report.

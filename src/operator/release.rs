@@ -27,7 +27,7 @@ use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::holder::{self, HolderFacts};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, PlanError};
 use crate::rollup::{Moment, ObjectFacts, Usage};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -66,6 +66,8 @@ struct Found<'a> {
     content: Content,
     /// The plan for the content, if the content is known.
     planned: Planned,
+    /// The error because of which there is no plan.
+    unplanned: Option<PlanError>,
     provider: Provider,
     /// The present state of the objects that the status lists.
     recorded: Vec<ObjectFacts>,
@@ -108,7 +110,8 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     write_status(context, &facts, &receipts, outcome.status.as_ref()).await?;
     share(context, &facts, &decision, outcome.share);
     let next = outcome.next.earlier(prune(context, &facts, &decision.action).await?);
-    receipts.failure.map_or(Ok(next), Err)
+    let unplanned = facts.found.and_then(|found| found.unplanned).map(ReconcileError::from);
+    receipts.failure.or(unplanned).map_or(Ok(next), Err)
 }
 
 /// Gathers the facts about a release. The content of a release that is torn down is not read.
@@ -125,10 +128,7 @@ async fn gather<'a>(
         None => None,
     };
     let now = context.clock.now();
-    let found = match owner.zip(read) {
-        Some((owner, read)) => Some(found(context, (object, &name), owner, read, now)?),
-        None => None,
-    };
+    let found = owner.zip(read).map(|(owner, read)| found(context, (object, &name), owner, read, now));
     let key = Key::of(object);
     let is_usable = matches!(context.resolution(&key), Some(Resolution::Usable(_)));
     let moments = FluxKind::ALL.map(|kind| (kind, context.moment(kind.as_str(), now))).into();
@@ -142,16 +142,20 @@ fn found<'a>(
     owner: &'a ClusterStack,
     read: Content,
     now: Timestamp,
-) -> Result<Found<'a>, ReconcileError> {
-    let planned = planned(context, object, owner, &read, now)?;
-    Ok(Found {
+) -> Found<'a> {
+    let (planned, read, unplanned) = match planned(context, object, owner, &read, now) {
+        Ok(planned) => (planned, read, None),
+        Err(error) => (Planned::default(), Content::without_plan(name, &error), Some(error)),
+    };
+    Found {
         content: unless_held(context, object, read, &planned.plan),
         planned,
+        unplanned,
         provider: provider::provider(context, object, owner),
         recorded: objects::recorded_objects(context, object, now),
         usage: usage(context, object, name),
         owner,
-    })
+    }
 }
 
 /// Plans a release, and observes the planned objects.
@@ -161,7 +165,7 @@ fn planned(
     owner: &ClusterStack,
     read: &Content,
     now: Timestamp,
-) -> Result<Planned, ReconcileError> {
+) -> Result<Planned, PlanError> {
     let Content::Known(known) = read else { return Ok(Planned::default()) };
     let inputs = known.inputs();
     let plan = plan::release(&inputs)?;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::foreign::flux::observed::SpecDigest;
+use crate::plan::PlanError;
 use crate::rollup::Verdict;
 
 /// Returns the receipts with all addons of the release written.
@@ -108,6 +109,21 @@ fn unavailable_release_keeps_addons() {
     assert_eq!(release.applied.as_deref(), Some("docker-demo-1-34-v0"));
     assert_eq!(outcome.holds, [Reason::ClassUnknown]);
     assert!(!outcome.is_committer_new);
+}
+
+#[test]
+fn cluster_without_a_plan_is_not_ready() {
+    let mut scene = Scene::new();
+    scene.addon = delivered_before();
+    merge(&mut scene.addon, &json!({"status": {"ready": true}}));
+    let error = PlanError::Name("_".parse::<AddonName>().unwrap_err());
+    let facts = scene.facts_of(Target::without_plan(&scene.release.name, &error));
+    let receipts = Receipts::without_writes(&facts, &decide(&facts));
+    let status = roll_up(&facts, &receipts, &Pruning::default()).status;
+    let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "DeliveryFailed"));
+    assert!(ready.message.contains("cannot plan docker-demo-1-34-v1: "), "{}", ready.message);
+    assert!(!status.ready);
 }
 
 #[test]

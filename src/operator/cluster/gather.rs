@@ -7,7 +7,6 @@ use kube::ResourceExt as _;
 use super::super::context::{Context, Resolution, ResolvedRelease};
 use super::super::git_delivery::is_removed_from_git;
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
-use super::super::reconcile::ReconcileError;
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
@@ -22,8 +21,8 @@ use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
-use crate::plan;
 use crate::plan::delivery::delivered_elsewhere;
+use crate::plan::{self, Plan, PlanError};
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
@@ -199,13 +198,14 @@ pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &
 }
 
 /// Gathers the facts about a Cluster and its addons; `None` while it is unknown whether the objects exist that the Cluster
-/// refers to.
+/// refers to. A release that cannot be planned is a fact too: the status must not stay as it was.
 pub(super) async fn facts<'a>(
     context: &Context,
     cluster: &'a ClusterObject,
     addon: Arc<ClusterAddon>,
     release: &'a ClassRelease,
-) -> Result<Option<Facts<'a>>, ReconcileError> {
+) -> Result<Option<(Facts<'a>, Option<PlanError>)>, RequestError> {
+    let mut failure = None;
     let target = match release {
         ClassRelease::Unknown => return Ok(None),
         ClassRelease::Paused => Target::Paused,
@@ -214,14 +214,21 @@ pub(super) async fn facts<'a>(
         }
         ClassRelease::Usable(resolved) => {
             let Ok(inputs) = related(context, cluster, resolved) else { return Ok(None) };
-            Target::Available(available(context, &addon, resolved, inputs).await?)
+            match plan::cluster(&resolved.inputs(), &inputs) {
+                Ok(plan) => Target::Available(available(context, &addon, resolved, inputs, plan).await?),
+                Err(error) => {
+                    let target = Target::without_plan(&resolved.release.name, &error);
+                    failure = Some(error);
+                    target
+                }
+            }
         }
     };
     if let Target::Available(available) = &target {
         recall(context, &addon, available).await?;
     }
     let snapshot = snapshot(context, addon, &target);
-    Ok(Some(Facts { cluster: &cluster.cluster, snapshot, target }))
+    Ok(Some((Facts { cluster: &cluster.cluster, snapshot, target }, failure)))
 }
 
 async fn available<'a>(
@@ -229,8 +236,8 @@ async fn available<'a>(
     addon: &ClusterAddon,
     resolved: &'a ResolvedRelease,
     inputs: ClusterInputs,
-) -> Result<Available<'a>, ReconcileError> {
-    let plan = Arc::new(plan::cluster(&resolved.inputs(), &inputs)?);
+    plan: Plan,
+) -> Result<Available<'a>, RequestError> {
     let is_suspended = resolved.suspended || addon.spec.suspend;
     let is_delivered = !is_suspended && hold_of(&plan).is_none();
     Ok(Available {
@@ -241,7 +248,7 @@ async fn available<'a>(
         allowed_deletions: resolved.allowed_deletions.as_deref(),
         is_suspended,
         inputs: Box::new(inputs),
-        plan,
+        plan: Arc::new(plan),
         elsewhere: if is_delivered { other_repository(context, addon, resolved).await? } else { None },
     })
 }

@@ -13,7 +13,7 @@ use crate::inputs::ReleaseInputs;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
-use crate::plan::memory;
+use crate::plan::{PlanError, memory};
 use crate::release::{Digest, Release};
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::cache::Key;
@@ -54,6 +54,11 @@ impl Known {
 }
 
 impl Content {
+    /// Returns the content of a release that cannot be planned: its status must not stay as it was.
+    pub(super) fn without_plan(name: &ReleaseName, error: &PlanError) -> Self {
+        invalid(Reason::DeliveryFailed.as_str(), &format!("cannot plan {name}: {error}"))
+    }
+
     /// Returns the state of the content.
     pub(super) fn state(&self) -> ContentState {
         match self {

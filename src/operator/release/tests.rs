@@ -63,6 +63,7 @@ fn facts<'a>(
         owner,
         content,
         planned: Planned::default(),
+        unplanned: None,
         provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), "m").into(),
         recorded: Vec::new(),
         usage: Usage::default(),
@@ -145,6 +146,18 @@ fn clusters_have_release_with_known_content_only() {
     facts.teardown.is_used = true;
     let outcome = roll_up(&facts, &decide(&facts), &Receipts::default());
     assert_eq!(in_short(&outcome.share), "unusable InUse");
+}
+
+#[test]
+fn release_without_a_plan_is_not_ready() {
+    let (stack, object) = (stack(), release());
+    let error = PlanError::Name("_".parse::<ReleaseName>().unwrap_err());
+    let content = Content::without_plan(&"docker-demo-1-34-v1".parse().unwrap(), &error);
+    let facts = Facts { is_usable: true, ..facts(&object, Some(&stack), Some(content)) };
+    let outcome = roll_up(&facts, &decide(&facts), &Receipts::default());
+    let ready = outcome.status.unwrap().conditions.into_iter().find(|ready| ready.type_ == "Ready").unwrap();
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "DeliveryFailed"), "{ready:?}");
+    assert_eq!(in_short(&outcome.share), "unusable DeliveryFailed");
 }
 
 #[test]
