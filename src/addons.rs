@@ -14,6 +14,7 @@ mod deletion;
 mod handover;
 mod pruning;
 mod receipts;
+mod revision;
 mod roll_up;
 mod snapshot;
 mod taken_back;

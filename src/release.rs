@@ -25,6 +25,7 @@ mod duplicates;
 mod metadata;
 mod packed;
 mod stages;
+mod values_schema;
 
 use std::collections::BTreeMap;
 

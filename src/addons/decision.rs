@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::revision::due_forced_upgrades;
 use super::{Snapshot, addon_of, open_request};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::Cluster;
@@ -162,6 +163,8 @@ pub struct Decision {
     pub requests: Option<Vec<Arc<FluxObject>>>,
     /// The installations that Flux is asked to retry.
     pub retries: Retries,
+    /// The objects that Flux is asked to upgrade, because it reports the success of an upgrade that has not happened.
+    pub forced_upgrades: Vec<Arc<FluxObject>>,
 }
 
 /// Decides what to write for a Cluster before its status.
@@ -178,6 +181,7 @@ pub fn decide(facts: &Facts) -> Decision {
         forwards: None,
         requests,
         retries: Retries::default(),
+        forced_upgrades: Vec::new(),
     };
     let Target::Available(available) = target else { return decision };
     decision.delivery = delivery(available);
@@ -192,6 +196,9 @@ pub fn decide(facts: &Facts) -> Decision {
         let of = |planned: &PlannedObject| addon_action(snapshot, available, planned, waits);
         let actions = available.planned().map(|planned| (addon_of(planned).to_owned(), of(planned)));
         decision.actions = actions.collect();
+    }
+    if decision.delivery.is_written() {
+        decision.forced_upgrades = due_forced_upgrades(snapshot, &decision);
     }
     decision
 }

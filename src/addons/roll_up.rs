@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::snapshot::named;
+use super::revision::revision_before;
+use super::snapshot::{find, named};
 use super::{
     Available, Facts, Pruning, Receipts, Snapshot, Target, addon_of, committed_by, has_release,
     rendered_inputs, requested_at,
@@ -14,7 +15,7 @@ use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAdd
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
-use crate::plan;
+use crate::plan::{self, PlannedObject};
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, cluster_addon, expected_since,
@@ -126,6 +127,7 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
         expected: before.expected.clone(),
         observed,
         verdict,
+        revision_before: before.revision_before,
         values_digest: before.values_digest.clone(),
     }
 }
@@ -210,8 +212,11 @@ impl View<'_> {
             spec_digest: Some(digest),
             version: available.versions.get(&of.name).cloned(),
         });
+        let revision_before = planned.and_then(|planned| self.revision_before(planned, before));
         let values = planned.and_then(|object| plan::rendered_values(&object.value));
-        let (verdict, observed) = self.judge(object.as_ref(), expected.as_ref(), before).unzip();
+        let judged = self.judge(object.as_ref(), expected.as_ref(), before, revision_before);
+        let (verdict, observed) = judged.unzip();
+        let is_deployed = matches!(verdict, Some(Verdict::Applied | Verdict::Drifted { .. }));
         AddonFacts {
             name: of.name.clone(),
             chart: of.chart().map(Chart::known_as),
@@ -220,8 +225,18 @@ impl View<'_> {
             expected,
             observed,
             verdict,
+            revision_before: revision_before.filter(|_| !is_deployed),
             values_digest: values.map(|values| Digest::of_bytes(values.to_string().as_bytes()).short()),
         }
+    }
+
+    /// Returns the revision of the Helm release of an addon that does not have the planned content, if only its number shows
+    /// that.
+    fn revision_before(&self, planned: &PlannedObject, before: Option<&AddonStatus>) -> Option<i64> {
+        let noted = before.and_then(|before| before.revision_before);
+        let (kind, name) = (&planned.id.kind, &planned.id.name);
+        let present = find(self.written, kind, name).or_else(|| self.snapshot.get(kind, name));
+        revision_before(self.snapshot, planned, present.map(|present| &**present), noted)
     }
 
     /// Returns the present state of the addons that were delivered last.
@@ -258,7 +273,8 @@ impl View<'_> {
     }
 
     fn kept(&self, name: AddonName, before: &AddonStatus) -> AddonFacts {
-        let judged = self.judge(before.object.as_ref(), before.expected.as_ref(), Some(before));
+        let revision = before.revision_before;
+        let judged = self.judge(before.object.as_ref(), before.expected.as_ref(), Some(before), revision);
         kept(name, before, judged)
     }
 
@@ -268,10 +284,11 @@ impl View<'_> {
         object: Option<&AddonObject>,
         expected: Option<&AddonState>,
         before: Option<&AddonStatus>,
+        revision_before: Option<i64>,
     ) -> Option<(Verdict, AddonState)> {
         let (object, expected) = (object?, expected?);
         let since = expected_since(before, expected.spec_digest.as_deref()?, self.snapshot.now);
-        let expected = Expected::kept(expected, since)?;
+        let expected = Expected { revision_before, ..Expected::kept(expected, since)? };
         let moment = self.snapshot.moment(&object.kind);
         let found = named(self.written, object).or_else(|| named(&self.snapshot.objects, object))?;
         let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");

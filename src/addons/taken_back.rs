@@ -1,6 +1,7 @@
-//! Decides whether a `ClusterAddon` may stay `Ready` while its objects are written.
+//! Decides what the status of a `ClusterAddon` has to say before its objects are written.
 
 use super::decision::AddonWrite;
+use super::revision::revision_before;
 use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, committed_by};
 use crate::api::cluster_addon::{ClusterAddonStatus, ReleaseProgress};
 use crate::api::{ConditionType, Reason};
@@ -13,18 +14,40 @@ use crate::rollup::{ConditionStatus, Report, summary};
 /// Returns the status to write before a decision is carried out; `None` if the present status stays true meanwhile.
 ///
 /// An operator that ends between the first changed object and the next status must not leave `Ready` of the earlier content.
-/// The status is the present one, but names the release and is not ready. It is not written if it is not ready anyway, or if
-/// the writes change no spec.
+/// The status is the present one, but names the release and is not ready. It also has [the revision](revision_before) of each
+/// Helm release whose content changes, which cannot be read afterwards. Nothing is written if the status says all of this
+/// anyway, or if the writes change no spec.
 #[must_use]
 pub fn ready_taken_back(facts: &Facts, decision: &Decision) -> Option<ClusterAddonStatus> {
     let Facts { snapshot, target: Target::Available(available), .. } = facts else { return None };
-    let before = snapshot.addon.status.as_ref().filter(|status| status.ready)?;
+    let before = snapshot.addon.status.as_ref()?;
     let changed = changed_addons(snapshot, available, decision);
-    (!changed.is_empty()).then(|| delivering(before, available, &changed, snapshot))
+    let mut status = before.clone();
+    for planned in &changed {
+        note_revision(&mut status, snapshot, planned);
+    }
+    if before.ready && !changed.is_empty() {
+        take_back(&mut status, available, &changed, snapshot);
+    }
+    (status != *before).then_some(status)
 }
 
-/// Lists the addons whose content or settings a decision changes, or requests to change through a repository.
-fn changed_addons<'a>(snapshot: &Snapshot, available: &'a Available, decision: &Decision) -> Vec<&'a str> {
+/// Notes the revision of a Helm release whose content changes.
+fn note_revision(status: &mut ClusterAddonStatus, snapshot: &Snapshot, planned: &PlannedObject) {
+    let mut addons = status.addons.iter_mut();
+    let addon = addons.find(|addon| addon.name == addon_of(planned));
+    if let Some(addon) = addon {
+        let present = snapshot.existing(planned).map(|present| &**present);
+        addon.revision_before = revision_before(snapshot, planned, present, addon.revision_before);
+    }
+}
+
+/// Lists the objects of addons whose content or settings a decision changes, or requests to change through a repository.
+fn changed_addons<'a>(
+    snapshot: &Snapshot,
+    available: &'a Available,
+    decision: &Decision,
+) -> Vec<&'a PlannedObject> {
     let is_requested = match decision.delivery {
         Delivery::Apply => true,
         // The status names the committing ClusterStack before the first commit, and is not ready then.
@@ -36,7 +59,7 @@ fn changed_addons<'a>(snapshot: &Snapshot, available: &'a Available, decision: &
         matches!(write, Some(AddonWrite::Deliver(Action::Apply | Action::Repair)))
             && is_other(snapshot, planned)
     };
-    available.planned().filter(|_| is_requested).filter(is_changed).map(addon_of).collect()
+    available.planned().filter(|_| is_requested).filter(is_changed).collect()
 }
 
 /// Whether an object does not exist, or has another spec than planned.
@@ -50,30 +73,29 @@ fn is_other(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
     expected.is_none_or(|expected| expected != found.spec_digest)
 }
 
-/// Returns a status that names the release, and is neither delivered nor ready.
-fn delivering(
-    before: &ClusterAddonStatus,
+/// Makes a status name the release, and neither delivered nor ready.
+fn take_back(
+    status: &mut ClusterAddonStatus,
     available: &Available,
-    changed: &[&str],
+    changed: &[&PlannedObject],
     snapshot: &Snapshot,
-) -> ClusterAddonStatus {
+) {
     let release = &available.release.name;
-    let message = format!("the operator is delivering {release}: changed addons: {}", changed.join(", "));
-    let mut status = before.clone();
+    let addons: Vec<&str> = changed.iter().map(|planned| addon_of(planned)).collect();
+    let message = format!("the operator is delivering {release}: changed addons: {}", addons.join(", "));
     status.ready = false;
     status.release = Some(ReleaseProgress {
         desired: Some(release.to_string()),
         desired_namespace: Some(available.stack.namespace.to_string()),
-        ..before.release.clone().unwrap_or_default()
+        ..status.release.take().unwrap_or_default()
     });
     let generation = snapshot.addon.metadata.generation.unwrap_or_default();
     let delivered = Report::new(ConditionStatus::Unknown, Reason::Progressing.as_str(), &message);
     let ready = summary(&[(ConditionType::Delivered, Some(delivered.clone()))], (Reason::Progressing, ""));
     for (kind, report) in [(ConditionType::Delivered, delivered), (ConditionType::Ready, ready)] {
-        let condition = report.condition(kind, generation, &before.conditions, snapshot.now);
+        let condition = report.condition(kind, generation, &status.conditions, snapshot.now);
         for known in status.conditions.iter_mut().filter(|known| known.type_ == kind.as_str()) {
             known.clone_from(&condition);
         }
     }
-    status
 }

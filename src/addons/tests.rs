@@ -6,6 +6,7 @@ mod deletion;
 mod file_removal;
 mod handover;
 mod pruning;
+mod revision;
 mod roll_up;
 mod taken_back;
 

@@ -167,6 +167,10 @@ pub struct AddonStatus {
     /// The state that Flux has reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<AddonState>,
+    /// The revision of the Helm release before its content was changed last: only another deployed revision has the expected
+    /// content. Absent once that is deployed, and if the values of the HelmRelease name the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision_before: Option<i64>,
     /// The digest of the rendered values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_digest: Option<String>,

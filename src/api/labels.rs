@@ -34,6 +34,10 @@ pub const EVENT_RELEASE: &str = "event.toolkit.fluxcd.io/release";
 /// Annotation: a new value requests a reconciliation now. Flux's annotation, honoured on our kinds too.
 pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 
+/// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], Flux installs or upgrades even if nothing changed. Flux's
+/// annotation.
+pub const FORCE_AT: &str = "reconcile.fluxcd.io/forceAt";
+
 /// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], Flux resets its count of failures. Flux's
 /// annotation.
 pub const RESET_AT: &str = "reconcile.fluxcd.io/resetAt";

@@ -1,4 +1,7 @@
-//! Retries installations that Flux gave up on in spite of unlimited retries.
+//! Requests what Flux does not do by itself: installations that it gave up on in spite of unlimited retries, and upgrades that it
+//! takes for done.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -6,8 +9,9 @@ use tracing::info;
 
 use super::context::Context;
 use super::request;
-use crate::api::labels::{REQUESTED_AT, RESET_AT};
+use crate::api::labels::{FORCE_AT, REQUESTED_AT, RESET_AT};
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::rollup::{Retries, due_retries, retry_at};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -33,4 +37,21 @@ pub(super) async fn ask(context: &Context, retries: &Retries, now: Timestamp) ->
         }
     }
     Ok(retries.next.map_or(Next::Await, |due| queue::at(due, now)))
+}
+
+/// Asks Flux to upgrade these objects, unless their specs changed since the decision.
+pub(super) async fn force(
+    context: &Context,
+    releases: &[Arc<FluxObject>],
+    now: Timestamp,
+) -> Result<(), RequestError> {
+    for release in releases {
+        let found = context.caches.flux.get(FluxKind::HelmRelease, &Key::of(&**release));
+        let is_same = |found: &Arc<FluxObject>| found.metadata == release.metadata;
+        if let Some(found) = found.filter(is_same) {
+            request::ask(context, &found, &now.to_string(), &[REQUESTED_AT, FORCE_AT]).await?;
+            info!(release = found.name(), "asked Flux for the upgrade that it takes for done");
+        }
+    }
+    Ok(())
 }

@@ -209,11 +209,12 @@ fn two_contents_of_one_commit_differ_for_helm() {
     }
 }
 
-/// A schema may allow no key that it does not name, and a template may take every key for an application.
+/// A schema may refuse a key that it does not name, and a template may take every key for an application.
 #[test]
 fn chart_reading_all_values_has_unmarked_values() {
     for (path, content, is_marked) in [
-        ("values.schema.json", "{}", false),
+        ("values.schema.json", r#"{"type": "object", "additionalProperties": false}"#, false),
+        ("values.schema.json", r#"{"type": "object", "properties": {"host": {"type": "string"}}}"#, true),
         ("templates/all.yaml", "{{ range $name, $app := .Values }}", false),
         ("templates/sub/all.yaml", "{{- toYaml .Values | nindent 2 }}", false),
         ("templates/_helpers.tpl", "{{ index $.Values \"host\" }}", false),

@@ -9,6 +9,7 @@ use super::document::Document;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::range;
+use super::values_schema::accepts_unknown_key;
 
 /// The expression by which a template reads the values of its chart.
 const VALUES: &[u8] = b".Values";
@@ -28,8 +29,8 @@ pub struct Chart {
     pub description: Option<String>,
     /// `dependencies` in the chart's order.
     pub dependencies: Vec<Dependency>,
-    /// Whether an unknown key of its values changes nothing: there is no `values.schema.json` that could refuse the key,
-    /// and the chart's own templates read single values only, never all of them.
+    /// Whether an unknown key of its values changes nothing: no `values.schema.json` can refuse the key, and the chart's own
+    /// templates read single values only, never all of them.
     pub ignores_unknown_values: bool,
     /// The chart's directory in the release, such as `cluster-addon/cni`.
     pub path: String,
@@ -131,7 +132,8 @@ fn ignores_unknown_values(files: &Files, path: &str) -> bool {
             |after| !matches!(after, [b'.', letter, ..] if letter.is_ascii_alphabetic() || *letter == b'_'),
         )
     };
-    files.get(&format!("{path}/values.schema.json")).is_none()
+    let schema = files.get(&format!("{path}/values.schema.json"));
+    schema.is_none_or(|schema| accepts_unknown_key(&schema.content))
         && !files.below(&format!("{path}/templates")).any(|(_, file)| reads_all(&file.content))
 }
 

@@ -37,6 +37,8 @@ pub struct AddonFacts {
     pub observed: Option<AddonState>,
     /// The verdict on that status.
     pub verdict: Option<Verdict>,
+    /// The revision of the Helm release that does not have the expected content, if only its number shows that.
+    pub revision_before: Option<i64>,
     /// The digest of the rendered values.
     pub values_digest: Option<String>,
 }
@@ -378,6 +380,7 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         app_version: addon.chart.and_then(|chart| chart.app_version),
         expected: addon.expected,
         observed: addon.observed,
+        revision_before: addon.revision_before,
         values_digest: addon.values_digest,
         since: since.map(Time),
     }

@@ -83,7 +83,12 @@ fn recorded(id: &ObjectId, old: &FollowedSource) -> GeneratedObject {
 /// always follows, and waits for source-controller.
 fn verdict(found: &FluxObject, digest: &SpecDigest, since: Timestamp, moment: &Moment) -> Verdict {
     let commit = found.status.artifact().and_then(|artifact| artifact.revision.rsplit(':').next());
-    let expected = Expected { spec_digest: digest.clone(), version: commit.map(str::to_owned), since };
+    let expected = Expected {
+        spec_digest: digest.clone(),
+        version: commit.map(str::to_owned),
+        revision_before: None,
+        since,
+    };
     match (judge(found, &expected, moment), moment.dead()) {
         (Verdict::Fetched, Some(silence)) => Verdict::ApplierUnavailable(silence),
         (verdict, _) => verdict,

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::DriftDetection;
-use crate::foreign::flux::observed::{Condition, FluxObject, HelmReleaseStatus, Snapshot, Status};
+use crate::api::labels::FORCE_AT;
+use crate::error::Class;
+use crate::foreign::flux::observed::{
+    Condition, FluxObject, HelmReleaseStatus, KindStatus, Snapshot, Status,
+};
 
 use super::verdict::{Expected, Moment, REPEATED_ATTEMPTS, Verdict, doing, join_messages};
 
@@ -63,6 +67,8 @@ pub(super) fn helm_release(
         }
     } else if is_applied(object, status, expected) && is_rolled_back_unnoticed(object, status) {
         Verdict::RolledBack { exhausted: true, message: UNNOTICED.to_owned() }
+    } else if is_applied(object, status, expected) && !has_new_revision(object, status, expected) {
+        without_revision(object, status, expected)
     } else if is_applied(object, status, expected) {
         unless_drifted(object, moment.deadline_of(expected))
     } else if is_reconciling(object, "ProgressingWithRetry") || has_failed_often(object, status) {
@@ -89,6 +95,67 @@ fn unless_drifted(object: &FluxObject, deadline: Timestamp) -> Verdict {
         (Some(DriftDetection::Warn), Some(message)) => Verdict::Drifted { message },
         _ => Verdict::Applied,
     }
+}
+
+/// Whether Helm has deployed a revision since the content was changed, if only that proves it. A number is not counted down,
+/// but begins again if Helm uninstalls and installs the release.
+fn has_new_revision(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> bool {
+    let before = expected.revision_before.filter(|_| !object.refers_to.names_content);
+    deployed(status).map(|latest| latest.version) != before
+}
+
+/// The state of the forced upgrade that is requested once for each content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ForcedUpgrade {
+    /// It is to be requested.
+    Due,
+    /// Flux has not handled the request yet.
+    Requested,
+    /// Flux handled it.
+    Handled,
+}
+
+impl ForcedUpgrade {
+    fn of(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> Self {
+        let requested = object.object.annotations.as_ref().and_then(|found| found.get(FORCE_AT));
+        let handled = status.last_handled_force_at.as_ref();
+        let is_of_content = |at: &String| at.parse::<Timestamp>().is_ok_and(|at| at >= expected.since);
+        if requested.is_some() && requested != handled && requested == object.metadata.requested_at.as_ref() {
+            Self::Requested
+        } else if handled.is_some_and(is_of_content) {
+            Self::Handled
+        } else {
+            Self::Due
+        }
+    }
+}
+
+/// Returns the verdict while Flux reports the success of an upgrade of which Helm has stored no revision.
+fn without_revision(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> Verdict {
+    let revision = expected.revision_before.unwrap_or_default();
+    let found = format!(
+        "helm-controller reports success, but Helm still has revision {revision}, which has other content"
+    );
+    if ForcedUpgrade::of(object, status, expected) != ForcedUpgrade::Handled {
+        let message = format!("{found}: the operator requested a forced upgrade");
+        return Verdict::Retrying { attempt: attempts(status).max(1), message };
+    }
+    let (name, namespace) = (object.name(), object.object.namespace.as_deref().unwrap_or_default());
+    let message = format!(
+        "{found}, also after a forced upgrade; the events of the HelmRelease say why it fails; to upgrade again, run \
+         flux reconcile helmrelease {name} -n {namespace} --force"
+    );
+    Verdict::Failed { class: Class::Terminal, reason: "UpgradeFailed".to_owned(), message }
+}
+
+/// Whether to request a forced upgrade now: Flux reports the success of an upgrade of which Helm has stored no revision.
+#[must_use]
+pub fn is_forced_upgrade_due(object: &FluxObject, expected: &Expected) -> bool {
+    let KindStatus::HelmRelease(status) = &object.status else { return false };
+    Verdict::before_status(object, expected).is_none()
+        && is_applied(object, status, expected)
+        && !has_new_revision(object, status, expected)
+        && ForcedUpgrade::of(object, status, expected) == ForcedUpgrade::Due
 }
 
 /// Returns the time to request a retry of an installation that Flux gave up on; `None` if Flux did not, or has an open

@@ -3,6 +3,7 @@
 
 mod conditions;
 mod followed;
+mod forced_upgrade;
 mod helm_release;
 mod kustomization;
 mod moments;
@@ -61,7 +62,7 @@ fn condition(reported: &str) -> Value {
 
 fn expected(object: &Value, version: &str) -> Expected {
     let spec_digest = SpecDigest::of(object["spec"].clone());
-    Expected { spec_digest, version: Some(version.to_owned()), since: written_at() }
+    Expected { spec_digest, version: Some(version.to_owned()), revision_before: None, since: written_at() }
 }
 
 /// Reads an object as one of a kind.

@@ -27,6 +27,8 @@ pub struct Expected {
     /// The version to deliver: for a `HelmRelease` the version of the chart that our `HelmChart` has packaged, for every
     /// other kind the full commit. Nothing counts as applied while it is unknown.
     pub version: Option<String>,
+    /// The revision of the Helm release before its content was changed; `None` unless only another one has the content.
+    pub revision_before: Option<i64>,
     /// Time of the write, or of the last [settled](Verdict::is_settled) state, whichever is later.
     pub since: Timestamp,
 }
@@ -37,7 +39,7 @@ impl Expected {
     #[must_use]
     pub fn kept(state: &AddonState, since: Timestamp) -> Option<Self> {
         let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
-        Some(Self { spec_digest, version: state.version.clone(), since })
+        Some(Self { spec_digest, version: state.version.clone(), revision_before: None, since })
     }
 }
 

@@ -145,6 +145,8 @@ pub struct References {
     pub chart: String,
     /// The directory that a `Kustomization` applies.
     pub path: String,
+    /// The digest of the content of a `HelmRelease`'s chart, from its `commonMetadata`.
+    pub content: String,
     /// The name of the source of a `HelmChart` or `Kustomization`, and of the `HelmChart` of a `HelmRelease`.
     pub source: String,
     /// The namespace of that source; empty if it is the object's own.
@@ -174,6 +176,12 @@ impl References {
         content(self) == content(&other) && self.remote.get("url") == other.remote.get("url")
     }
 
+    /// Whether the spec of a `HelmRelease` names the same chart with the same content.
+    #[must_use]
+    pub fn is_chart_of(&self, other: &Self) -> bool {
+        (&self.source, &self.content) == (&other.source, &other.content)
+    }
+
     /// Reads the references in a spec.
     #[must_use]
     pub fn of(spec: &Value) -> Self {
@@ -197,6 +205,7 @@ impl References {
             interval: own(&["interval"]),
             prunes: spec.get("prune") == Some(&Value::Bool(true)),
             path: own(&["path"]),
+            content: own(&["commonMetadata", "annotations", CONTENT_DIGEST]),
             source: own(&[reference, "name"]),
             source_namespace: own(&[reference, "namespace"]),
         }

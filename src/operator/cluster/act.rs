@@ -58,6 +58,7 @@ pub(super) async fn act(
         recovery::request_reconcile(context, addon, objects, facts.snapshot.now).await?;
     }
     let retry = retry::ask(context, &decision.retries, facts.snapshot.now).await?;
+    retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     Ok(Acted { receipts, failure, retry })

@@ -18,6 +18,7 @@ fn addon(name: &str, verdict: Option<Verdict>) -> AddonFacts {
         expected: Some(AddonState { spec_digest: Some("d1".into()), version: Some("1.0.0".into()) }),
         observed: None,
         verdict,
+        revision_before: None,
         values_digest: None,
     }
 }

@@ -140,7 +140,12 @@ fn judge(record: &Value) -> Verdict {
     let object = record["object"].clone();
     let written = record.get("written").unwrap_or(&object["spec"]).clone();
     let version = record["version"].as_str().map(str::to_owned);
-    let expected = Expected { spec_digest: SpecDigest::of(written), version, since: written_at() };
+    let expected = Expected {
+        spec_digest: SpecDigest::of(written),
+        version,
+        revision_before: None,
+        since: written_at(),
+    };
     rollup::judge(&serde_json::from_value(object).unwrap(), &expected, &soon())
 }
 

@@ -100,6 +100,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
         }),
         observed: None,
         verdict: Some(verdict),
+        revision_before: None,
         values_digest: None,
     };
     let facts = ClusterFacts {

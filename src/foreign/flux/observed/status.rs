@@ -76,6 +76,8 @@ pub struct HelmReleaseStatus {
     /// Number of failures of the present spec.
     #[serde(default, deserialize_with = "null_as_default")]
     pub failures: i64,
+    /// The last value of the annotation [`FORCE_AT`](crate::api::labels::FORCE_AT) for which Flux upgraded.
+    pub last_handled_force_at: Option<String>,
     /// The objects of a cluster class that Helm applied. Those of addons are not kept: there are thousands of them.
     #[serde(default, deserialize_with = "null_as_default")]
     pub inventory: Inventory,

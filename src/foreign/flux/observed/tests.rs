@@ -172,7 +172,7 @@ proptest! {
         use crate::rollup::{self, Expected, Moment};
         let moment = Moment::at(jiff::Timestamp::UNIX_EPOCH);
         let spec_digest = SpecDigest::of(object.get("spec").cloned().unwrap_or_default());
-        let expected = Expected { spec_digest, version: Some("1".to_owned()), since: jiff::Timestamp::UNIX_EPOCH };
+        let expected = Expected { spec_digest, version: Some("1".to_owned()), revision_before: None, since: jiff::Timestamp::UNIX_EPOCH };
         let verdicts = FluxKind::ALL.map(|kind| {
             let mut object = object.clone();
             if let Some(fields) = object.as_object_mut() {

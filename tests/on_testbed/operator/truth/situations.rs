@@ -119,6 +119,8 @@ pub(super) static SITUATIONS: &[Situation] = &[
     Situation { prepare: unknown_kind, ..from_ready("kind", to_v2, broken("KindNotInstalled", "v1")) },
     Situation { prepare: key_twice, ..from_ready("yaml", to_v2, broken("ManifestInvalid", "v1")) },
     Situation { prepare: refusing, ..from_ready("chart", to_v2, broken("RefusedByChart", "v1")) },
+    // The values cannot name the content, Helm stores no revision, and Flux reports success.
+    Situation { prepare: refusing_with_schema, ..from_ready("schema", to_v2, broken("UpgradeFailed", "v1")) },
     Situation { prepare: no_mapping, ..from_ready("values", to_v2, broken("ValuesInvalid", "v1")) },
     Situation {
         spec: waiting_for_nothing,
@@ -229,6 +231,16 @@ fn key_twice(of: &Scenario) {
 /// The second release's chart refuses its values.
 fn refusing(of: &Scenario) {
     add_template(of, "{{ fail \"no host of that name\" }}\n");
+}
+
+/// The second release's chart refuses its values, and the schema of both accepts no key that it does not name.
+fn refusing_with_schema(of: &Scenario) {
+    let schema = json!({"additionalProperties": false, "properties": {"host": {"type": "string"}}});
+    for release in [V1, V2] {
+        let file = format!("releases/{release}/cluster-addon/{}/values.schema.json", of.addon("app"));
+        fs::write(of.path(&file), schema.to_string()).unwrap();
+    }
+    refusing(of);
 }
 
 /// Adds a template to the chart of the second release.
