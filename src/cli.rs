@@ -39,11 +39,13 @@ mod tree;
 mod version;
 mod why;
 
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::temporary;
+use crate::{git, temporary};
 use error::CliError;
 
 /// Cluster stack releases in, Flux objects out.
@@ -97,6 +99,14 @@ type CommandResult = Result<Outcome, CliError>;
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    if env::args_os().skip(1).eq([git::CONNECT]) {
+        return git::serve();
+    }
+    // The link names this program also after its file was replaced.
+    let link = Path::new("/proc/self/exe");
+    if let Ok(program) = if link.exists() { Ok(link.to_owned()) } else { env::current_exe() } {
+        git::set_connection_program(program);
+    }
     let command = match Cli::try_parse() {
         Ok(Cli { command }) => command,
         Err(message) => return terminal::usage(&message),

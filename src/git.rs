@@ -13,6 +13,7 @@
 )]
 
 mod certificate;
+mod child;
 mod clone;
 mod commit;
 mod connection;
@@ -20,13 +21,16 @@ mod credentials;
 mod edit;
 mod error;
 mod hosts;
+mod leftovers;
 mod log;
 mod push;
 mod sign;
 mod snapshot;
+mod transfer;
 mod update;
 mod url;
 
+pub use child::{CONNECT, serve, set_connection_program};
 pub use clone::{BareRepository, Reference, TransferLimits};
 pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
 pub use connection::{ServerTimeouts, set_server_timeouts};

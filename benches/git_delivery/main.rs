@@ -123,6 +123,7 @@ impl Ground {
         if directory.exists() {
             fs::remove_dir_all(&directory).unwrap();
         }
+        git::set_connection_program(env!("CARGO_BIN_EXE_stackflux").into());
         let server = GuardedGitServer::start().unwrap();
         let url = server.url("bench").parse().unwrap();
         let clone = BareRepository::open(&directory, Access { url, credentials: Credentials::default() });

@@ -1,18 +1,14 @@
 //! A local bare repository that caches the objects of a remote one.
 
 use std::fs::{self, File};
-use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use super::connection::Connection;
 use super::error::found;
-use super::{Access, CommitId, GitError, Snapshot};
+use super::transfer::{self, BRANCHES, RemoteRefs};
+use super::{Access, CommitId, GitError, Snapshot, Transport, child, leftovers, set_server_timeouts};
 use crate::temporary::{Temporary, unless_missing};
-use git2::{
-    AutotagOption, Config, ErrorCode, FetchOptions, Oid, RemoteHead, RemoteRedirect, Repository,
-    RepositoryInitOptions,
-};
+use git2::{Config, Repository, RepositoryInitOptions};
 
 /// Maximum number of loose objects in one of the 256 object directories, about 25,000 in all: libgit2 never packs loose
 /// objects.
@@ -20,9 +16,6 @@ const MAX_LOOSE_OBJECTS: usize = 100;
 
 /// Default branch of an empty repository.
 const FIRST_BRANCH: &str = "main";
-
-/// Prefix of a branch's reference name.
-const BRANCHES: &str = "refs/heads/";
 
 /// File name of the lock in the directory.
 const LOCK: &str = "stackflux.lock";
@@ -32,13 +25,15 @@ const LOCK: &str = "stackflux.lock";
 pub struct TransferLimits {
     /// Maximum number of bytes received in one fetch.
     pub bytes: u64,
-    /// Maximum duration of a fetch or push, checked whenever the server reports progress.
+    /// Maximum duration of a fetch or push, from the first byte to the last.
     pub overall: Duration,
+    /// Maximum memory of the process that is connected to a server, in bytes of address space.
+    pub memory: u64,
 }
 
 impl Default for TransferLimits {
     fn default() -> Self {
-        Self { bytes: 1 << 30, overall: Duration::from_mins(10) }
+        Self { bytes: 1 << 30, overall: Duration::from_mins(10), memory: 512 << 20 }
     }
 }
 
@@ -65,14 +60,6 @@ pub struct BareRepository {
     _lock: Option<File>,
 }
 
-/// References of the remote repository.
-struct RemoteRefs {
-    /// Names and object ids.
-    references: Vec<(String, Oid)>,
-    /// The branch that the remote `HEAD` names.
-    head: Option<String>,
-}
-
 impl BareRepository {
     /// Opens the clone in a directory, or creates it. Objects that are already there are not fetched again. The directory
     /// is a cache: a clone that is unreadable or has too many loose objects is created again.
@@ -88,7 +75,7 @@ impl BareRepository {
         let below = directory.join("repository.git");
         let repository = match Repository::open_bare(&below) {
             Ok(repository) if !is_crowded(&below) => {
-                remove_locks(&below)?;
+                leftovers::remove(&below)?;
                 repository
             }
             _ => create(&below)?,
@@ -109,6 +96,8 @@ impl BareRepository {
         temporary: Option<Temporary>,
         lock: Option<File>,
     ) -> Result<Self, GitError> {
+        // Before the first object is read.
+        set_server_timeouts(None);
         // The user's and the machine's Git configuration could rewrite URLs, so none of it is read.
         repository.set_config(&Config::new()?)?;
         let limits = TransferLimits::default();
@@ -142,7 +131,7 @@ impl BareRepository {
     /// is an error: a branch created from nothing would share no history with them.
     pub fn fetch_to_change(&self, name: &str) -> Result<Option<CommitId>, GitError> {
         let (commit, refs) = self.fetch_named(&branch(name)?, &format!("refs/remotes/origin/{name}"))?;
-        let branches = refs.branches();
+        let branches = refs.branches;
         if commit.is_none() && !branches.is_empty() {
             return Err(GitError::NoBranch { url: self.url(), branch: name.to_owned(), branches });
         }
@@ -152,7 +141,7 @@ impl BareRepository {
     /// Returns the branch that the repository's `HEAD` names; `main` if the repository is empty.
     pub fn default_branch(&self) -> Result<String, GitError> {
         let (_, refs) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
-        let branches = refs.branches();
+        let branches = refs.branches;
         match refs.head {
             Some(branch) => Ok(branch),
             None if branches.is_empty() => Ok(FIRST_BRANCH.to_owned()),
@@ -162,46 +151,32 @@ impl BareRepository {
 
     /// Fetches a reference, and returns its commit and the references of the remote repository.
     fn fetch_named(&self, remote: &str, local: &str) -> Result<(Option<CommitId>, RemoteRefs), GitError> {
-        let refs = self.receive(&[&format!("+{remote}:{local}")])?;
-        let Some((_, id)) = refs.references.iter().find(|(name, _)| name == remote) else {
+        let refs = self.receive(&[format!("+{remote}:{local}")], remote)?;
+        let Some(id) = refs.commit else {
             self.forget(local)?;
             return Ok((None, refs));
         };
-        let commit = self.repository.find_object(*id, None)?.peel_to_commit()?;
+        let commit = self.repository.find_object(id.0, None)?.peel_to_commit()?;
         Ok((Some(CommitId(commit.id())), refs))
     }
 
     fn fetch_commit(&self, commit: CommitId) -> Result<Option<CommitId>, GitError> {
         if self.repository.find_commit(commit.0).is_err() {
-            self.receive(&["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"])?;
+            let all = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
+            self.receive(&all.map(str::to_owned), "HEAD")?;
         }
         Ok(found(self.repository.find_commit(commit.0))?.map(|_| commit))
     }
 
-    /// Fetches, and returns the references of the remote repository.
-    fn receive(&self, refspecs: &[&str]) -> Result<RemoteRefs, GitError> {
-        let connection = Connection::new(&self.access, &self.limits)?;
-        let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
-        let mut options = FetchOptions::new();
-        options
-            .remote_callbacks(connection.callbacks())
-            .proxy_options(connection.proxy_options())
-            .download_tags(AutotagOption::None)
-            .update_fetchhead(false)
-            .follow_redirects(RemoteRedirect::None);
-        remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
-        let heads = remote.list().map_err(|error| connection.error(&error))?;
-        let references = heads.iter().filter_map(|head| Some((name(head)?, head.oid()))).collect();
-        let head = match remote.default_branch() {
-            // A name that is not UTF-8 counts as missing, so the caller has to name a branch.
-            Ok(head) => head.as_str().ok().and_then(|head| head.strip_prefix(BRANCHES)).map(str::to_owned),
-            Err(error) if error.code() == ErrorCode::NotFound => None,
-            Err(error) => return Err(connection.error(&error)),
-        };
-        Ok(RemoteRefs { references, head })
+    /// Fetches, and returns the references of the remote repository. A server is asked by a process of its own.
+    fn receive(&self, refspecs: &[String], name: &str) -> Result<RemoteRefs, GitError> {
+        match self.access.url.transport() {
+            Transport::File => transfer::fetch(&self.repository, &self.access, &self.limits, refspecs, name),
+            Transport::Https | Transport::Http | Transport::Ssh => child::fetch(self, refspecs, name),
+        }
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         self.access.url.to_string()
     }
 
@@ -227,19 +202,6 @@ impl BareRepository {
     pub fn is_ancestor(&self, ancestor: CommitId, of: CommitId) -> Result<bool, GitError> {
         Ok(ancestor == of || self.repository.graph_descendant_of(of.0, ancestor.0)?)
     }
-}
-
-impl RemoteRefs {
-    fn branches(&self) -> Vec<String> {
-        let names = self.references.iter().filter_map(|(name, _)| name.strip_prefix(BRANCHES));
-        names.map(str::to_owned).collect()
-    }
-}
-
-/// Returns the name of a reference; `None` if it is not UTF-8. git2 panics on such a name, and offers no other access to
-/// it.
-fn name(head: &RemoteHead<'_>) -> Option<String> {
-    panic::catch_unwind(AssertUnwindSafe(|| head.name().to_owned())).ok()
 }
 
 /// Returns the reference of a branch. Refuses a full reference name, which would become `refs/heads/refs/heads/…`.
@@ -271,26 +233,6 @@ fn create(directory: &Path) -> Result<Repository, GitError> {
 /// `git gc --auto`.
 fn is_crowded(directory: &Path) -> bool {
     fs::read_dir(directory.join("objects/17")).is_ok_and(|entries| entries.count() > MAX_LOOSE_OBJECTS)
-}
-
-/// Removes the lock files that a killed process left: the caller holds the lock of this clone.
-fn remove_locks(directory: &Path) -> Result<(), GitError> {
-    let mut directories: Vec<PathBuf> = vec![directory.join("refs")];
-    let mut locks = vec![directory.join("packed-refs.lock"), directory.join("HEAD.lock")];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(GitError::io(&directory))? {
-            let path = entry.map_err(GitError::io(&directory))?.path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "lock") {
-                locks.push(path);
-            }
-        }
-    }
-    for lock in locks {
-        unless_missing(fs::remove_file(&lock)).map_err(GitError::io(&lock))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

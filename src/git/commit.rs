@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use git2::{Oid, Signature, Time};
 use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::GitError;
 
@@ -44,6 +45,18 @@ impl FromStr for CommitId {
     fn from_str(text: &str) -> Result<Self, GitError> {
         let id = (text.len() == 40).then(|| Oid::from_str(text).ok()).flatten();
         id.map(Self).ok_or_else(|| GitError::NoCommit(text.to_owned()))
+    }
+}
+
+impl Serialize for CommitId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CommitId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection to a Git server: host trust, credentials and limits.
 
 mod failure;
+pub(super) mod memory;
 mod process_wide;
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +16,7 @@ use super::{Access, GitError, GitUrl, SshKey, TransferLimits, Transport, hosts};
 use crate::http::{Proxies, Proxy, TransportError};
 use crate::names::credentials::masked;
 
-use process_wide::KnownHostsHome;
+pub(super) use process_wide::set_for_one;
 pub use process_wide::{ServerTimeouts, set_server_timeouts};
 
 /// Maximum length of a server's text that is kept.
@@ -33,17 +34,12 @@ pub(super) struct Connection<'a> {
     server_message: RefCell<String>,
     /// The proxy in front of the server.
     proxy: Option<Proxy>,
-    /// Held until the server has shown its host key.
-    known_hosts_home: RefCell<Option<KnownHostsHome>>,
 }
 
 impl<'a> Connection<'a> {
     pub(super) fn new(access: &'a Access, limits: &'a TransferLimits) -> Result<Self, GitError> {
         set_server_timeouts(None);
-        let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
-        if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
-            return Err(GitError::PlainHttp(access.url.to_string()));
-        }
+        let proxy = check(access)?;
         if access.url.directory().is_some_and(|directory| !directory.exists()) {
             return Err(GitError::NotFound(access.url.to_string()));
         }
@@ -54,8 +50,7 @@ impl<'a> Connection<'a> {
             asked: Cell::new(0),
             failure: RefCell::default(),
             server_message: RefCell::default(),
-            proxy: proxy(&access.url)?,
-            known_hosts_home: RefCell::new(known_hosts_home(access)?),
+            proxy,
         })
     }
 
@@ -145,7 +140,6 @@ impl<'a> Connection<'a> {
         let (url, credentials) = (&self.access.url, &self.access.credentials);
         let port = url.port_or_default();
         if let Some(key) = certificate.as_hostkey() {
-            self.known_hosts_home.take();
             let key = key.hostkey().unwrap_or_default();
             match &credentials.known_hosts {
                 Some(known) => known.check(host, port, key)?,
@@ -165,7 +159,9 @@ impl<'a> Connection<'a> {
         Ok(CertificateCheckStatus::CertificateOk)
     }
 
-    fn check_limits(&self, received: u64) -> Result<(), GitError> {
+    /// Checks the limits, once the server has listed its branches.
+    pub(super) fn check_limits(&self, received: u64) -> Result<(), GitError> {
+        memory::list_is_over();
         if received > self.limits.bytes {
             let (place, most) = (self.url(), self.limits.bytes);
             return Err(TransportError::TooLarge { place, most, unit: "bytes" }.into());
@@ -192,6 +188,15 @@ impl<'a> Connection<'a> {
     }
 }
 
+/// Checks that the server may get the credentials, and returns the proxy in front of it.
+pub(super) fn check(access: &Access) -> Result<Option<Proxy>, GitError> {
+    let plain = access.url.transport() == Transport::Http && !access.url.is_loopback();
+    if plain && access.credentials.https.is_some() && !access.credentials.plain_http {
+        return Err(GitError::PlainHttp(access.url.to_string()));
+    }
+    proxy(&access.url)
+}
+
 /// Returns the proxy for a repository. SSH and directories have none, and libgit2 uses none for plain HTTP.
 fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
     match url.transport() {
@@ -204,16 +209,13 @@ fn proxy(url: &GitUrl) -> Result<Option<Proxy>, GitError> {
     }
 }
 
-/// Limits the kinds of host key that libssh2 asks for to the known ones. libssh2 prefers Ed25519, so a host with several
-/// keys, of which only another kind is known, would otherwise show the unknown one.
-fn known_hosts_home(access: &Access) -> Result<Option<KnownHostsHome>, GitError> {
+/// Returns the known host keys that libssh2 has to see in order to ask for their kinds: it prefers Ed25519, so a host with
+/// several keys, of which only another kind is known, would otherwise show the unknown one.
+pub(super) fn kinds_of_host_key(access: &Access) -> String {
     let url = &access.url;
     let known = access.credentials.known_hosts.as_ref().filter(|_| url.transport() == Transport::Ssh);
     let lines = known.map(|known| known.plain(url.host(), url.port_or_default())).unwrap_or_default();
-    if lines.is_empty() || lines.contains(" ssh-ed25519 ") {
-        return Ok(None);
-    }
-    KnownHostsHome::new(&lines).map(Some).map_err(GitError::io(std::env::temp_dir()))
+    if lines.contains(" ssh-ed25519 ") { String::new() } else { lines }
 }
 
 #[cfg(test)]

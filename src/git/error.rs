@@ -121,6 +121,17 @@ pub enum GitError {
         /// The cause.
         error: PathError,
     },
+    /// The process of the connection needs more memory than it may have.
+    #[error(
+        "{url}: the connection exceeds its limit of memory ({most} MiB, of which a list of branches and tags may use 64): \
+         the server lists or sends too much"
+    )]
+    Memory {
+        /// The repository.
+        url: String,
+        /// The limit in MiB.
+        most: u64,
+    },
     /// Another process uses the directory.
     #[error("{}: another stackflux process uses this clone", .0.display())]
     InUse(PathBuf),
@@ -253,7 +264,7 @@ impl Classify for GitError {
             | Self::PlainHttp { .. } => "GitAccessDenied",
             Self::HostKey(_) => "GitServerNotTrusted",
             Self::NotFound { .. } => "GitRepositoryNotFound",
-            Self::FileTooLarge { .. } | Self::TooManyFiles { .. } => "LimitExceeded",
+            Self::FileTooLarge { .. } | Self::TooManyFiles { .. } | Self::Memory { .. } => "LimitExceeded",
             Self::Refused { .. } => "GitPushRefused",
             Self::NoCommit(_) | Self::NoBranch { .. } | Self::NoHead { .. } | Self::Name(_) => {
                 "GitReferenceInvalid"

@@ -3,9 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ring::{digest, hmac};
+use serde::{Deserialize, Serialize};
 
 /// A host key that is not trusted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum HostKeyError {
     /// No known hosts are configured.
     #[error("cannot verify the host key of {host}: no known hosts configured; it shows {key}")]
@@ -69,7 +70,7 @@ impl HostKeyError {
 }
 
 /// The trusted host keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownHosts {
     text: String,
     place: String,

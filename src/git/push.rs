@@ -2,25 +2,13 @@
 
 mod directory;
 
-use git2::{Commit, ErrorCode, Oid, PushOptions, RemoteRedirect};
+use git2::{Commit, Oid};
+use serde::{Deserialize, Serialize};
 
-use super::connection::Connection;
-use super::{BareRepository, CommitId, Edit, GitError, Identity, Signer, clone};
-
-/// Server messages that mean the branch has moved or is locked. Any other refusal is permanent.
-const TOO_LATE: [&str; 7] = [
-    "non-fast-forward",
-    "fetch first",
-    "failed to lock",
-    "cannot lock ref",
-    "reference already exists",
-    // git-receive-pack, for a lock that another push holds, and for a branch that has moved.
-    "failed to update ref",
-    "incorrect old value",
-];
+use super::{BareRepository, CommitId, Edit, GitError, Identity, Signer, child, clone};
 
 /// The result of a push that the server did not refuse permanently.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pushed {
     /// The branch is at the commit.
     Done,
@@ -89,65 +77,11 @@ impl BareRepository {
         let reference = clone::branch(branch)?;
         let pushed = match self.access.url.directory() {
             Some(directory) => directory::push(&self.repository, directory, &reference, commit, expected)?,
-            None => self.send(commit, &reference, expected)?,
+            None => child::push(self, commit, &reference, expected)?,
         };
         if pushed == Pushed::Done {
             self.note(branch, commit)?;
         }
         Ok(pushed)
-    }
-
-    fn send(
-        &self,
-        commit: CommitId,
-        reference: &str,
-        expected: Option<CommitId>,
-    ) -> Result<Pushed, GitError> {
-        let connection = Connection::new(&self.access, &self.limits)?;
-        let mut remote = self.repository.remote_anonymous(&self.access.url.remote())?;
-        let (mut moved, mut rejected) = (false, None);
-        let mut callbacks = connection.callbacks();
-        callbacks.push_negotiation(|updates| {
-            let is = updates.first().map(git2::PushUpdate::src).filter(|id| !id.is_zero()).map(CommitId);
-            moved = expected != is;
-            if moved { Err(git2::Error::from_str("the branch has moved")) } else { Ok(()) }
-        });
-        callbacks.push_update_reference(|_, status| {
-            rejected = status.map(str::to_owned);
-            Ok(())
-        });
-        let mut options = PushOptions::new();
-        options
-            .remote_callbacks(callbacks)
-            .proxy_options(connection.proxy_options())
-            .follow_redirects(RemoteRedirect::None);
-        let result = remote.push(&[&format!("{}:{reference}", commit.0)], Some(&mut options));
-        drop(options);
-        match (result, rejected) {
-            _ if moved => Ok(Pushed::Rejected("the branch has moved".to_owned())),
-            (Err(error), _) if error.code() == ErrorCode::NotFastForward => {
-                Ok(Pushed::Rejected(connection.presentable(error.message())))
-            }
-            (Err(error), _) => Err(connection.error(&error)),
-            (Ok(()), Some(status)) => self.rejected(&connection, reference, &status),
-            (Ok(()), None) => Ok(Pushed::Done),
-        }
-    }
-
-    fn rejected(
-        &self,
-        connection: &Connection<'_>,
-        reference: &str,
-        status: &str,
-    ) -> Result<Pushed, GitError> {
-        let status = connection.presentable(status);
-        if TOO_LATE.iter().any(|late| status.contains(late)) {
-            return Ok(Pushed::Rejected(status));
-        }
-        let server_message = connection.server_message();
-        let server_message =
-            if server_message.is_empty() { status } else { format!("{status}: {server_message}") };
-        let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
-        Err(GitError::Refused { url: self.access.url.to_string(), branch, server_message })
     }
 }

@@ -129,6 +129,16 @@ impl GitUrl {
         }
     }
 
+    /// Returns the URL with its user: parsing it gives an equal URL.
+    pub(super) fn with_user(&self) -> String {
+        match (self.transport, &self.user) {
+            (Transport::Https | Transport::Http, Some(user)) => {
+                self.to_string().replacen("://", &format!("://{user}@"), 1)
+            }
+            _ => self.remote(),
+        }
+    }
+
     fn is_relative(&self) -> bool {
         self.transport == Transport::Ssh && !self.path.starts_with('/')
     }

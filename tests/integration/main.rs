@@ -13,6 +13,7 @@ mod documents;
 mod generate;
 #[path = "../support/git.rs"]
 mod git;
+mod git_servers;
 mod language;
 mod operating;
 mod operator;

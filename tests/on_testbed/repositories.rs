@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use stackflux::git::{
     Access, BareRepository, CommitId, Credentials, Edit, GitError, Identity, KnownHosts, Proposal,
-    PushUpdateError, ServerTimeouts, SshKey, Target, Updated, set_server_timeouts, update,
+    PushUpdateError, ServerTimeouts, SshKey, Target, Updated, set_connection_program, set_server_timeouts,
+    update,
 };
 use stackflux::http::TransportError;
 use stackflux::release::File;
@@ -29,8 +30,10 @@ fn server() -> &'static GuardedGitServer {
     })
 }
 
-/// The first connection of the process decides how long servers may be silent: every test that may be first calls this.
+/// The first connection of the process decides how long servers may be silent, and which program connects: every test that
+/// may be first calls this.
 pub(crate) fn be_impatient() {
+    set_connection_program(env!("CARGO_BIN_EXE_stackflux").into());
     set_server_timeouts(Some(ServerTimeouts {
         connect: Duration::from_secs(5),
         silence: Duration::from_secs(10),

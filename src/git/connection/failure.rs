@@ -14,6 +14,9 @@ impl Connection<'_> {
         }
         let url = self.url();
         let text = self.presentable(error.message());
+        if error.class() == ErrorClass::NoMemory {
+            return GitError::Memory { url, most: self.limits.memory >> 20 };
+        }
         if self.access.url.transport() == Transport::File {
             // For a directory, the text comes from this machine and contains file names.
             return match error.code() {

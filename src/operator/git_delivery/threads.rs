@@ -1,4 +1,4 @@
-//! Runs work with repositories on separate threads, because libgit2 blocks, and a server can make it hang forever.
+//! Runs work with repositories on separate threads, because libgit2 blocks.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::git::GitUrl;
 
-/// Time limit for work: a little more than a fetch, which ends after 10 minutes at the next byte received.
+/// Time limit for work: a little more than a fetch, which ends after 10 minutes.
 pub const THREAD_TIMEOUT: Duration = Duration::from_mins(11);
 
 /// A reason why work has no result.

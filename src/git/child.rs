@@ -1,0 +1,132 @@
+//! Talks to Git servers in a process of its own for each fetch and push, whose memory and time have limits.
+//!
+//! libgit2 reads all of a server's list of branches before it calls back, and nothing ends a call that waits. So the program
+//! starts itself with [`CONNECT`], writes what to do to its standard input, and reads the result from its standard output
+//! (`docs/decisions/0031-git-servers-have-a-process-each.md`). Credentials are in no argument and no variable.
+
+mod message;
+mod serve;
+
+use std::io::{self, PipeReader, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use secrecy::ExposeSecret as _;
+
+use super::transfer::RemoteRefs;
+use super::{BareRepository, CommitId, GitError, Pushed, connection, leftovers};
+use crate::http::TransportError;
+
+use message::{Answer, Request, Work};
+pub use serve::serve;
+
+/// The argument that makes the program serve one connection instead of a command.
+pub const CONNECT: &str = "connect-to-git-server";
+
+/// Maximum size in bytes of what the process of a connection writes.
+const MAX_ANSWER_BYTES: u64 = 1 << 20;
+
+/// Maximum length of the text of a process that ended without an answer.
+const MAX_MESSAGE_CHARACTERS: usize = 500;
+
+/// The number of the signal with which the process of a connection ends itself, if it gets no memory.
+const ABORTED: i32 = 6;
+
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Sets the stackflux program that is started for each connection to a Git server: the first call decides. Without it, no
+/// server is asked.
+pub fn set_connection_program(program: PathBuf) {
+    let _first = PROGRAM.set(program);
+}
+
+/// Fetches from a server.
+pub(super) fn fetch(clone: &BareRepository, refspecs: &[String], name: &str) -> Result<RemoteRefs, GitError> {
+    match run(clone, Work::Fetch { refspecs: refspecs.to_vec(), name: name.to_owned() })? {
+        Answer::Fetched(refs) => Ok(refs),
+        Answer::Pushed(_) => Err(failed(clone, "the answer is that of a push".to_owned())),
+    }
+}
+
+/// Pushes a commit to a server, if the branch is at `expected`.
+pub(super) fn push(
+    clone: &BareRepository,
+    commit: CommitId,
+    reference: &str,
+    expected: Option<CommitId>,
+) -> Result<Pushed, GitError> {
+    match run(clone, Work::Push { commit, reference: reference.to_owned(), expected })? {
+        Answer::Pushed(pushed) => Ok(pushed),
+        Answer::Fetched(_) => Err(failed(clone, "the answer is that of a fetch".to_owned())),
+    }
+}
+
+fn run(clone: &BareRepository, work: Work) -> Result<Answer, GitError> {
+    connection::check(&clone.access)?;
+    let program = PROGRAM.get().ok_or_else(|| {
+        failed(clone, "this process has no program for connections: see set_connection_program".to_owned())
+    })?;
+    let request = Request::new(clone, work).text().map_err(|error| failed(clone, error.to_string()))?;
+    let (mut child, output) = start(program).map_err(GitError::io(program))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A process that ends too early says so by its status.
+        let _ = input.write_all(request.expose_secret().as_bytes());
+    }
+    let output = output.recv_timeout(clone.limits.overall).ok();
+    if output.is_none() {
+        child.kill().map_err(GitError::io(program))?;
+    }
+    let status = child.wait().map_err(GitError::io(program))?;
+    match output.as_deref().map(message::answer) {
+        Some(Some(answer)) => answer.map_err(|failure| failure.error(clone)),
+        other => {
+            leftovers::remove(clone.repository.path())?;
+            Err(match other {
+                None => TransportError::Timeout { place: clone.url(), after: clone.limits.overall }.into(),
+                _ => ended(clone, status, &output.unwrap_or_default()),
+            })
+        }
+    }
+}
+
+/// Starts the process, and reads what it writes on a thread of its own.
+fn start(program: &PathBuf) -> io::Result<(Child, Receiver<Vec<u8>>)> {
+    let (output, writer) = io::pipe()?;
+    let mut command = Command::new(program);
+    command.arg(CONNECT).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+    let child = command.spawn()?;
+    Ok((child, listen(output)))
+}
+
+fn listen(output: PipeReader) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was read before an error tells more than the error.
+        let _ = output.take(MAX_ANSWER_BYTES).read_to_end(&mut text);
+        let _ = sender.send(text);
+    });
+    receiver
+}
+
+/// Returns the error for a process that ended without an answer.
+fn ended(clone: &BareRepository, status: ExitStatus, output: &[u8]) -> GitError {
+    let text = String::from_utf8_lossy(output);
+    if status.signal() == Some(ABORTED) && text.contains("memory allocation") {
+        return message::exceeds_memory(clone);
+    }
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text: String = text.chars().take(MAX_MESSAGE_CHARACTERS).collect();
+    failed(clone, format!("the process of the connection ended ({status}) {text}").trim_end().to_owned())
+}
+
+fn failed(clone: &BareRepository, error: String) -> GitError {
+    GitError::Failed { url: clone.url(), error }
+}
+
+#[cfg(test)]
+mod tests;
