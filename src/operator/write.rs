@@ -1,5 +1,7 @@
 //! Writes to objects that other objects own: removes owners, and deletes objects.
 
+use std::sync::Arc;
+
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -22,11 +24,27 @@ pub async fn present(
     kind: FluxKind,
     key: &Key,
 ) -> Result<Option<FluxObject>, RequestError> {
-    let found = context.api.get_dynamic(key, &kind).await?;
-    if found.is_none() {
-        context.caches.flux.of(kind).remove(key);
+    let (found, cache) = (context.api.get_dynamic(key, &kind).await?, context.caches.flux.of(kind));
+    match &found {
+        Some(found) => cache.exists(found),
+        None => cache.remove(key),
     }
     Ok(found)
+}
+
+/// Fetches an object of our API that a write conflicted with, and caches it as it is now: the cache may lack it, or have an
+/// earlier one of its name. Returns the object.
+pub async fn refresh<K: Stored<DynamicType = ()>>(
+    context: &Context,
+    key: &Key,
+) -> Result<Option<Arc<K>>, RequestError> {
+    let (found, cache) = (context.api.get(key).await?, K::cache(&context.caches, &()));
+    let Some(found) = found else {
+        cache.remove(key);
+        return Ok(None);
+    };
+    cache.exists(&found);
+    Ok(Some(cache.written(found)))
 }
 
 /// Removes the owner with this UID from an object that stays, and sets annotations in the same write.

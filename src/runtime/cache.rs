@@ -4,7 +4,7 @@
 //! previous one. Of two states of an object, the one with the higher resource version stays, independent of its origin:
 //! Kubernetes guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
-//! An object that the watch reported as deleted is not restored by an answer that was sent before.
+//! An object that the watch reported as deleted, or that a list lacked, is not restored by an answer that was sent before.
 //!
 //! A watch often reports a write before its answer arrives. While an object [is being written](Cache::writing), the cache
 //! withholds such events, and emits them only if they contain more than the operator's write: a controller must not react
@@ -151,9 +151,14 @@ impl<K: Cached> Cache<K> {
                 let Some(listed) = objects.listed.take() else { return Vec::new() };
                 let gone: Vec<Key> =
                     objects.by_key.keys().filter(|key| !listed.contains(key)).cloned().collect();
-                gone.iter().filter_map(|key| objects.remove(key)).collect()
+                gone.iter().filter_map(|key| objects.remove_unlisted(key)).collect()
             }
         }
+    }
+
+    /// Notes that the API server has an object, which a list may have lacked: answers to writes of it count again.
+    pub fn exists(&self, object: &K) {
+        self.write().deleted.listed(&Key::of(object));
     }
 
     /// Stores the API server's answer to a write of the operator.
@@ -167,7 +172,8 @@ impl<K: Cached> Cache<K> {
             listed.insert(key.clone());
         }
         let is_gone = is_terminating && !objects.by_key.contains_key(&key);
-        if !is_gone && !objects.deleted.is_later(&key, version(&*object)) {
+        let uid = object.meta().uid.as_deref();
+        if !is_gone && !objects.deleted.is_later(&key, version(&*object), uid) {
             let change = objects.insert_shared(object.clone());
             if change.is_some() {
                 objects.own.note(&Key::of(&*object), version(&*object));
@@ -208,6 +214,7 @@ impl<K: Cached> Objects<K> {
     /// already cached.
     fn apply(&mut self, object: K) -> Option<Change<K>> {
         let (key, reported) = (Key::of(&object), version(&object));
+        self.deleted.listed(&key);
         let is_ours = self.own.is_own_write(&key, reported);
         let is_older = self.by_key.get(&key).is_some_and(|known| version(&**known) > reported);
         if !is_older {
@@ -222,6 +229,7 @@ impl<K: Cached> Objects<K> {
     /// no event reported may contain a change of another client that no reconcile has seen.
     fn apply_listed(&mut self, object: K) -> Option<Change<K>> {
         let key = Key::of(&object);
+        self.deleted.listed(&key);
         let is_unreported = self.own.is_own_write(&key, version(&object));
         let change = self.insert(object);
         let hidden = || Some(Change { before: None, now: Some(self.by_key.get(&key)?.clone()) });
@@ -240,6 +248,14 @@ impl<K: Cached> Objects<K> {
         }
         self.by_key.insert(key, object.clone());
         Some(Change { before, now: Some(object) })
+    }
+
+    /// Removes an object that a list lacks.
+    fn remove_unlisted(&mut self, key: &Key) -> Option<Change<K>> {
+        let change = self.remove(key)?;
+        let uid = change.before.as_ref().and_then(|before| before.meta().uid.as_deref());
+        self.deleted.note_unlisted(key, uid);
+        Some(change)
     }
 
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {

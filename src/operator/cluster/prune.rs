@@ -111,9 +111,9 @@ fn addons_of(context: &Context, stack: &Key) -> BTreeSet<Key> {
 async fn fetch_missing(context: &Context, addons: &BTreeSet<Key>) -> Result<(), RequestError> {
     for key in addons {
         if context.caches.addons.get(key).is_none()
-            && let Some(live) = context.api.get::<ClusterAddon>(key).await?
+            && let Some(live) = write::refresh::<ClusterAddon>(context, key).await?
         {
-            let now = Some(context.caches.addons.written(live));
+            let now = Some(live);
             // No watch reports what the cache already has.
             on_addon_status(context, &Change { before: None, now });
         }

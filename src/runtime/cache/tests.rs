@@ -97,6 +97,31 @@ fn late_write_answer_does_not_restore_deleted_object() {
     assert_eq!(names(&cache.all()), ["a@4"], "another one of its name");
 }
 
+/// The object was deleted while the watch was disconnected, so no event says at which version.
+#[test]
+fn late_write_answer_does_not_restore_unlisted_object() {
+    let with_uid = |uid: &str, version: &str| {
+        let mut object = object("a", version, "x");
+        object.metadata.uid = Some(uid.to_owned());
+        object
+    };
+    let cache = listed(&[with_uid("u", "1")]);
+    assert_eq!(list(&cache, &[]).len(), 1);
+    cache.written(with_uid("u", "2"));
+    assert!(cache.all().is_empty() && cache.by_index("x").is_empty(), "no event would remove it");
+    cache.written(with_uid("another", "3"));
+    assert_eq!(names(&cache.all()), ["a@3"], "another one of its name");
+    list(&cache, &[]);
+    cache.exists(&with_uid("another", "4"));
+    cache.written(with_uid("another", "4"));
+    assert_eq!(names(&cache.all()), ["a@4"], "the API server has it: the list was wrong");
+    list(&cache, &[]);
+    cache.take(Event::Apply(with_uid("another", "5")));
+    cache.remove(&Key::new("n", "a"));
+    cache.written(with_uid("another", "6"));
+    assert_eq!(names(&cache.all()), ["a@6"], "the watch has it");
+}
+
 #[test]
 fn late_deletion_answer_restores_no_missing_object() {
     let mut terminating = object("a", "2", "x");
