@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource as _;
 use kube::core::{ApiResource, DynamicObject};
-use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -56,8 +56,8 @@ pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest>
     delivery::applied(&found, planned)
 }
 
-/// Delivers an object of a kind, and caches the result. If the cache does not have an object that exists, decides again by its
-/// present state: the list of the cache may be late, or the object may be of another client.
+/// Delivers an object of a kind, and caches the result. If the object is not the one that the cache has, decides again by its
+/// present state: the list of the cache may be late, or the object may be one that another client made in its place.
 pub async fn deliver(
     context: &Context,
     kind: FluxKind,
@@ -65,9 +65,8 @@ pub async fn deliver(
 ) -> Result<Delivery, RequestError> {
     let key = desired.planned.id.key();
     let found = context.caches.flux.get(kind, &key);
-    let is_unknown = found.is_none();
     match deliver_over(context, kind, desired, found).await {
-        Err(conflict) if is_unknown && conflict.is_conflict() => {
+        Err(conflict) if conflict.is_conflict() => {
             let found = existing_object(context, kind, desired.planned).await?;
             if found.is_none() {
                 return Err(conflict);
@@ -82,7 +81,8 @@ pub async fn deliver(
     }
 }
 
-/// Fetches the object that a write conflicted with, and caches it if it is ours: the watches report no others.
+/// Fetches the object that a write conflicted with, and caches it if it is ours: the watches report no others. The cache
+/// forgets the object that was there before.
 pub async fn existing_object(
     context: &Context,
     kind: FluxKind,
@@ -91,14 +91,16 @@ pub async fn existing_object(
     let live = write::present(context, kind, &planned.id.key()).await?;
     let cache = context.caches.flux.of(kind);
     let shared = |live: FluxObject| {
-        let is_ours = existing::is_ours((&live).into(), planned);
-        if is_ours { cache.written(live) } else { Arc::new(live) }
+        if existing::is_ours((&live).into(), planned) {
+            return cache.written(live);
+        }
+        cache.remove(&Key::of(&live));
+        Arc::new(live)
     };
     Ok(live.map(shared))
 }
 
-/// Delivers an object over the state `found`, and caches the result. Without a state, the write conflicts if the object
-/// exists, and otherwise creates it.
+/// Delivers an object over the state `found`, and caches the result. The write conflicts unless the object is that one.
 pub async fn deliver_over(
     context: &Context,
     kind: FluxKind,
@@ -126,13 +128,9 @@ pub async fn deliver_over(
             Ok(Delivery { expected, hold, ..Delivery::default() })
         }
         Action::Apply | Action::Repair => {
-            let before = found.as_ref().and_then(|found| found.resource_version());
             let _writing = cache.writing(&key);
             let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
-            let before = before.as_deref();
-            let is_shared = desired.shared && !owners.is_empty();
-            let over = before.map_or(Some(ABSENT), |before| is_shared.then_some(before));
-            let written = apply(context, kind, &key, desired.planned, &owners, (before, over)).await?;
+            let written = apply(context, kind, desired, &owners, found.as_deref()).await?;
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -148,24 +146,28 @@ pub async fn deliver_over(
     }
 }
 
+/// Applies an object over the state `found`: over any state of the same object, or of a shared one only over this state,
+/// which has all its owners. Without a state, the apply creates the object.
 async fn apply(
     context: &Context,
     kind: FluxKind,
-    key: &Key,
-    planned: &PlannedObject,
+    desired: Desired<'_>,
     owners: &[&OwnerReference],
-    (before, over): (Option<&str>, Option<&str>),
+    found: Option<&FluxObject>,
 ) -> Result<FluxObject, RequestError> {
-    let mut object = planned.value.clone();
+    let mut object = desired.planned.value.clone();
+    let before = found.and_then(|found| found.object.resource_version.as_deref());
     if let Some(metadata) = object.get_mut("metadata") {
         if !owners.is_empty() {
             metadata["ownerReferences"] = json!(owners);
         }
-        if let Some(over) = over {
-            metadata["resourceVersion"] = json!(over);
+        match found {
+            None => metadata["resourceVersion"] = json!(ABSENT),
+            Some(_) if desired.shared && !owners.is_empty() => metadata["resourceVersion"] = json!(before),
+            Some(found) => metadata["uid"] = json!(found.object.uid),
         }
     }
-    context.api.apply_dynamic(key, &object, before, &kind).await
+    context.api.apply_dynamic(&desired.planned.id.key(), &object, before, &kind).await
 }
 
 /// Returns the Namespace as an additional owner of an object [that it keeps](delivery::is_kept_by_namespace).

@@ -208,6 +208,18 @@ impl Session {
         _ = self.apply("a", over(&created.metadata.resource_version.unwrap())).await;
         _ = self.apply("a", over("1")).await;
         _ = self.apply("b", over("1")).await;
+        let same = |uid: &str| json!({"metadata": {"uid": uid, "labels": {"mine": "2"}}});
+        _ = self.apply("a", same(&created.metadata.uid.clone().unwrap())).await;
+        _ = self.apply("a", same("00000000-0000-4000-8000-ffffffffffff")).await;
+        _ = self.apply("none", same("00000000-0000-4000-8000-ffffffffffff")).await;
+        _ = self
+            .ours
+            .apply::<ClusterStackRelease>(
+                &Key::new("none", "a"),
+                &self.object("a", &json!({"metadata": {"namespace": "none", "uid": "x"}})),
+                None,
+            )
+            .await;
         let owner = json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStackRelease", "name": "a",
             "uid": created.metadata.uid});
         _ = self

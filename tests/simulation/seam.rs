@@ -35,6 +35,8 @@ pub(crate) enum Guard {
     CreateOnly,
     /// A status of Flux counts for the generation that it names.
     ObservedGeneration,
+    /// An apply of an object that the operator knows names the UID of the object.
+    AppliedUid,
     /// The API server stores a status that it confirms.
     StatusStored,
     /// The API server stores a status as it was written.
@@ -61,7 +63,10 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
             cluster.server.answer(&without_tests(call))
         }
         (Some(Guard::CreateOnly), "PATCH") if call.content_type.contains("apply-patch") => {
-            cluster.server.answer(&of_any_version(call))
+            cluster.server.answer(&without(call, "resourceVersion"))
+        }
+        (Some(Guard::AppliedUid), "PATCH") if call.content_type.contains("apply-patch") => {
+            cluster.server.answer(&without(call, "uid"))
         }
         (Some(Guard::Ownership), "GET") | (Some(Guard::ObservedGeneration), _) => {
             let Answer { code, body } = cluster.server.answer(call);
@@ -103,10 +108,10 @@ fn without_tests(call: &Call) -> Call {
     Call { body: left.to_string().into_bytes(), ..call.clone() }
 }
 
-/// An apply without the resource version.
-fn of_any_version(call: &Call) -> Call {
+/// An apply without a field of the metadata.
+fn without(call: &Call, field: &str) -> Call {
     let mut object: Value = serde_json::from_slice(&call.body).unwrap();
-    object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    object["metadata"].as_object_mut().unwrap().remove(field);
     Call { body: object.to_string().into_bytes(), ..call.clone() }
 }
 

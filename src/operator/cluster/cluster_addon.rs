@@ -8,14 +8,14 @@ use serde_json::json;
 use super::super::context::Context;
 use super::super::enqueue::on_addon_status;
 use super::super::objects::{ClusterObject, addon_key};
-use super::super::write::ABSENT;
+use super::super::write::{ABSENT, refresh};
 use crate::addons::desired_addon;
 use crate::api::ClusterAddon;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
-/// Writes the `ClusterAddon` of a Cluster as desired. `found` is the existing one. If the cache does not have one that exists,
-/// caches it and fails with the conflict: it may be that of an earlier Cluster of the name.
+/// Writes the `ClusterAddon` of a Cluster as desired. `found` is the existing one. If another one exists, caches it and fails
+/// with the conflict: it may be that of an earlier Cluster of the name.
 pub(super) async fn write(
     context: &Context,
     cluster_key: &Key,
@@ -26,23 +26,29 @@ pub(super) async fn write(
     let before = found.as_ref().and_then(|found| found.resource_version());
     let _writing = context.caches.addons.writing(&key);
     let mut desired = desired_addon(&cluster.cluster);
-    if let Some(metadata) = desired.get_mut("metadata").filter(|_| found.is_none()) {
-        metadata["resourceVersion"] = json!(ABSENT);
+    if let Some(metadata) = desired.get_mut("metadata") {
+        match &found {
+            None => metadata["resourceVersion"] = json!(ABSENT),
+            Some(found) => metadata["uid"] = json!(found.metadata.uid),
+        }
     }
     match context.api.apply(&key, &desired, before.as_deref()).await {
-        Err(conflict) if found.is_none() && conflict.is_conflict() => {
-            if let Some(existing) = context.api.get(&key).await? {
-                cache(context, existing, None);
+        Err(conflict) if conflict.is_conflict() => {
+            if let Some(existing) = refresh(context, &key).await? {
+                enqueue_readers(context, &existing, found);
             }
             Err(conflict)
         }
-        written => Ok(cache(context, written?, found)),
+        written => {
+            let addon = context.caches.addons.written(written?);
+            enqueue_readers(context, &addon, found);
+            Ok(addon)
+        }
     }
 }
 
-/// Caches a `ClusterAddon`. One that was missing in a list already has a status, and no watch reports what this caches.
-fn cache(context: &Context, addon: ClusterAddon, before: Option<Arc<ClusterAddon>>) -> Arc<ClusterAddon> {
-    let addon = context.caches.addons.written(addon);
+/// Reports a cached `ClusterAddon` to its readers. One that was missing in a list already has a status, and no watch reports
+/// what is cached here.
+fn enqueue_readers(context: &Context, addon: &Arc<ClusterAddon>, before: Option<Arc<ClusterAddon>>) {
     on_addon_status(context, &Change { before, now: Some(addon.clone()) });
-    addon
 }

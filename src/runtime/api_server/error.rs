@@ -58,10 +58,17 @@ impl RequestError {
         self.code() == Some(403)
     }
 
-    /// Whether another client wrote concurrently, or another object has the name now.
+    /// Whether another client wrote concurrently, or another object has the name now: the request has a resource version, a
+    /// UID or a test that does not fit the object.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        self.code() == Some(409)
+        let Some(status) = self.status() else { return false };
+        match (self.verb, status.code) {
+            (_, 409) => true,
+            (Verb::Patch, 422) => status.message == TEST_FAILED,
+            (Verb::Apply, 422) => is_other_uid(status),
+            _ => false,
+        }
     }
 
     /// Whether the namespace is being deleted, so that nothing can be created in it.
@@ -74,15 +81,14 @@ impl RequestError {
     }
 
     /// Whether the API server refuses the object and keeps refusing it: the object is invalid, its kind is not served, or a
-    /// missing permission or an admission policy forbids it. A patch whose test fails, or whose object does not exist, lost
-    /// a race.
+    /// missing permission or an admission policy forbids it. A request that [conflicts](Self::is_conflict), or a patch whose
+    /// object does not exist, lost a race.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         let Some(status) = self.status() else { return false };
         match (self.verb, status.code) {
-            (_, 401 | 408 | 409 | 429) | (Verb::Patch, 404) => false,
-            (Verb::Patch, 422) => status.message != TEST_FAILED,
-            (_, code) => matches!(code, 400..=499),
+            (_, 401 | 408 | 429) | (Verb::Patch, 404) => false,
+            (_, code) => matches!(code, 400..=499) && !self.is_conflict(),
         }
     }
 
@@ -111,6 +117,13 @@ impl RequestError {
     }
 }
 
+/// Whether the API server refuses an apply because the object has another UID. It answers as for any field that cannot be
+/// changed, and with a conflict only if no object exists.
+fn is_other_uid(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.map(|cause| cause.field.as_str()).any(|field| field == "metadata.uid")
+}
+
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: ", self.verb, self.object)?;
@@ -136,7 +149,7 @@ impl Classify for RequestError {
             (RequestFailure::Fenced(_), _) => "NotLeader",
             (_, Some(403)) => "Forbidden",
             (_, Some(404)) => "NotFound",
-            (_, Some(409)) => "Conflict",
+            _ if self.is_conflict() => "Conflict",
             (_, Some(400 | 422)) => "Invalid",
             (_, Some(_)) => "ApiServerError",
             (_, None) => "ApiServerUnavailable",
@@ -155,6 +168,8 @@ impl RequestError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     /// Whether an answer with this code and message to a request of this verb is a refusal.
@@ -178,5 +193,29 @@ mod tests {
         assert!(is_refusal(Verb::Patch, 422), "an admission policy without a reason");
         assert!(!is_refusal(Verb::Patch, 404), "the object is gone");
         assert!(!is_refusal_that_says(Verb::Patch, 422, TEST_FAILED), "another client wrote in between");
+    }
+
+    #[test]
+    fn conflict_is_a_condition_of_the_request_that_does_not_hold() {
+        let field =
+            |field: &str| json!({"reason": "FieldValueInvalid", "message": "immutable", "field": field});
+        let answered = |verb, code, message: &str, fields: &[&str]| {
+            let causes: Value = fields.iter().map(|name| field(name)).collect();
+            let status = json!({"code": code, "message": message, "details": {"causes": causes}});
+            let failure = kube::Error::Api(serde_json::from_value::<Box<Status>>(status).unwrap());
+            RequestError { verb, object: String::new(), failure: failure.into() }
+        };
+        for (what, error, expected) in [
+            ("a resource version", answered(Verb::Apply, 409, "modified", &[]), true),
+            ("a UID", answered(Verb::Apply, 422, "immutable", &["metadata.uid", "metadata.uid"]), true),
+            ("a test", answered(Verb::Patch, 422, TEST_FAILED, &[]), true),
+            ("an invalid field", answered(Verb::Apply, 422, "invalid", &["spec.interval"]), false),
+            ("an invalid object", answered(Verb::Patch, 422, "invalid", &[]), false),
+            ("a missing object", answered(Verb::Patch, 404, "not found", &[]), false),
+        ] {
+            assert_eq!(error.is_conflict(), expected, "{what}");
+            assert_eq!(error.reason() == "Conflict", expected, "{what}");
+            assert!(!(expected && error.is_refusal()), "{what}");
+        }
     }
 }

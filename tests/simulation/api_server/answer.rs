@@ -67,6 +67,20 @@ impl<'a> Subject<'a> {
         self.conflict(&self.kind.resource(), self.kind.plural, why)
     }
 
+    /// An object with this UID is applied, and none exists.
+    pub(super) fn missing_uid(&self, uid: &str) -> Answer {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        self.conflict(&self.kind.resource(), self.kind.plural, &why)
+    }
+
+    /// An object with this UID is applied, and another one exists.
+    pub(super) fn other_uid(&self, uid: &str) -> Answer {
+        let cause = format!("Invalid value: {uid:?}: field is immutable");
+        self.invalid("FieldValueInvalid", "metadata.uid", &cause)
+    }
+
     /// A precondition of a deletion does not hold.
     pub(super) fn precondition(&self, what: &str, wanted: &str, found: &str, may: &str) -> Answer {
         let why = format!(
@@ -101,16 +115,20 @@ impl<'a> Subject<'a> {
 
     /// A finalizer cannot be added to an object that is being deleted.
     pub(super) fn new_finalizers(&self, added: &[&str]) -> Answer {
-        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.name, 1);
         let names: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
         let cause = format!(
             "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
             names.join(", ")
         );
-        let message = format!("{resource} {:?} is invalid: metadata.finalizers: {cause}", self.name);
+        self.invalid("FieldValueForbidden", "metadata.finalizers", &cause)
+    }
+
+    /// A field of the metadata is invalid.
+    fn invalid(&self, reason: &str, field: &str, cause: &str) -> Answer {
+        let resource = self.kind.resource().replacen(self.kind.plural, self.kind.name, 1);
+        let message = format!("{resource} {:?} is invalid: {field}: {cause}", self.name);
         let mut details = self.details(self.kind.name);
-        let cause =
-            json!({"reason": "FieldValueForbidden", "message": cause, "field": "metadata.finalizers"});
+        let cause = json!({"reason": reason, "message": cause, "field": field});
         // The metadata of a custom object is validated twice.
         details["causes"] = json!([cause, cause]);
         failure(422, "Invalid", &message, &details)

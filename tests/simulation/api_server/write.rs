@@ -15,8 +15,12 @@ impl ApiServer {
     /// Applies an object with force.
     pub(super) fn apply(&mut self, place: &Place, applied: &Value, manager: &str) -> Result<Answer, Answer> {
         let writer = self.writer(place, manager, false);
-        let wanted = applied["metadata"]["resourceVersion"].as_str();
+        let of = |field: &str| applied["metadata"][field].as_str();
+        let (wanted, uid) = (of("resourceVersion"), of("uid"));
         let Some(found) = self.objects.get(place) else {
+            if let Some(uid) = uid {
+                return Err(Subject::of(place).missing_uid(uid));
+            }
             self.check_namespace(place)?;
             let (mut new, mut managers) = (self.created(place), Vec::new());
             fields::apply(&mut new, &mut managers, applied, &writer);
@@ -28,6 +32,9 @@ impl ApiServer {
         };
         if wanted.is_some_and(|wanted| found.object["metadata"]["resourceVersion"] != wanted) {
             return Err(Subject::of(place).modified());
+        }
+        if let Some(uid) = uid.filter(|uid| found.object["metadata"]["uid"] != *uid) {
+            return Err(Subject::of(place).other_uid(uid));
         }
         let (mut new, mut managers) = (Value::clone(&found.object), found.managers.clone());
         fields::apply(&mut new, &mut managers, applied, &writer);

@@ -91,6 +91,26 @@ fn apply_beyond_creation_hits_a_users_object() {
 }
 
 #[test]
+fn apply_without_its_uid_hits_another_object() {
+    assert_noticed(Guard::AppliedUid, Rule::ForeignWrite, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        for _ in 0..20 {
+            simulation.at_any_time(|simulation| {
+                // The operator has decided to write it, and has not done so yet.
+                let (name, release) = ("one.monitoring", "/metadata/labels/clusterstack.x-k8s.io~1release");
+                let is_decided =
+                    simulation.condition("ClusterAddon", ADDON, "Ready") == "Unknown Progressing";
+                if is_decided && simulation.field("HelmRelease", name, release) == V1 {
+                    replace_by_users(simulation, name);
+                }
+            });
+        }
+        settle(simulation);
+    });
+}
+
+#[test]
 fn deletion_without_asking_again_trusts_an_empty_list() {
     assert_noticed(Guard::CauseAskedAgain, Rule::DeletionWithoutCause, |simulation| {
         simulation.deliver();
