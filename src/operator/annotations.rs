@@ -33,13 +33,16 @@ pub(super) async fn suspend(
     context.api.patch_as(&Key::of(object), operations, SUSPEND_FIELD_MANAGER, &object.kind()).await
 }
 
-/// Returns a JSON patch that sets or unsets `spec.suspend` of this object, but not of another object with the same name.
+/// Returns a JSON patch that sets or unsets `spec.suspend` of this object, but not of another object with the same name. To
+/// unset it, the object must not have changed: a late request must not resume an object that is suspended to be deleted, whose
+/// addon Flux would then uninstall.
 fn suspension(object: &FluxObject, suspend: bool) -> Value {
     let place = "/spec/suspend";
+    let unchanged = (!suspend).then(|| is_unchanged(object));
     let add = json!({"op": "add", "path": place, "value": true});
     // A field that is not there cannot be removed.
     let remove = (!suspend).then(|| json!({"op": "remove", "path": place}));
-    [is_same(object), add].into_iter().chain(remove).collect()
+    std::iter::once(is_same(object)).chain(unchanged).chain([add]).chain(remove).collect()
 }
 
 /// Returns a JSON patch that sets annotations of this object, but not of another object with the same name.
@@ -52,9 +55,11 @@ pub(super) fn label(object: &impl Resource) -> Value {
     set(object, "/metadata/labels", object.meta().labels.is_some(), &[(MANAGED_BY, FIELD_MANAGER)])
 }
 
-/// Returns a JSON patch that sets fields of the map at a place, and adds the map if the object does not have it.
+/// Returns a JSON patch that sets fields of the map at a place, and adds the map if the object does not have it. To add the
+/// map would remove the fields that another client has added since: the patch then fails if the object changed.
 fn set(object: &impl Resource, place: &str, has_map: bool, fields: &[(&str, &str)]) -> Value {
-    let map = (!has_map).then(|| json!({"op": "add", "path": place, "value": {}}));
+    let map = [is_unchanged(object), json!({"op": "add", "path": place, "value": {}})];
+    let map = map.into_iter().filter(|_| !has_map);
     let add = fields.iter().map(|(name, value)| {
         let path = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
         json!({"op": "add", "path": path, "value": value})
@@ -65,6 +70,11 @@ fn set(object: &impl Resource, place: &str, has_map: bool, fields: &[(&str, &str
 /// Returns the operation of a JSON patch that fails for another object with the same name.
 fn is_same(object: &impl Resource) -> Value {
     json!({"op": "test", "path": "/metadata/uid", "value": object.meta().uid})
+}
+
+/// Returns the operation of a JSON patch that fails for an object that changed.
+fn is_unchanged(object: &impl Resource) -> Value {
+    json!({"op": "test", "path": "/metadata/resourceVersion", "value": object.meta().resource_version})
 }
 
 #[cfg(test)]

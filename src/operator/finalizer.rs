@@ -42,13 +42,44 @@ pub async fn remove<K: Stored<DynamicType = ()>>(context: &Context, object: &K) 
     Ok(())
 }
 
-/// Returns a patch that replaces the finalizers of this object, but not of another object with the same name.
+/// Returns a patch that replaces the finalizers of this object, but not of another object with the same name, nor those that
+/// another client has added since.
 fn replace(object: &impl Resource, finalizers: &[String]) -> Value {
     let test = json!({"op": "test", "path": "/metadata/uid", "value": object.uid()});
     let path = "/metadata/finalizers";
     if object.finalizers().is_empty() {
-        return json!([test, {"op": "add", "path": path, "value": finalizers}]);
+        let version = object.resource_version();
+        let unchanged = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
+        return json!([test, unchanged, {"op": "add", "path": path, "value": finalizers}]);
     }
     let unchanged = json!({"op": "test", "path": path, "value": object.finalizers()});
     json!([test, unchanged, {"op": "replace", "path": path, "value": finalizers}])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::ClusterStack;
+
+    fn stack(finalizers: &[&str]) -> ClusterStack {
+        let metadata = json!({"name": "s", "uid": "u", "resourceVersion": "7", "finalizers": finalizers});
+        let spec = json!({"provider": "docker", "name": "scs", "kubernetesVersion": "1.34", "versions": []});
+        serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+    }
+
+    #[test]
+    fn finalizers_of_another_client_are_not_removed() {
+        let test = |field: &str, value: Value| json!({"op": "test", "path": format!("/metadata/{field}"), "value": value});
+        let put = |op: &str, value: Value| json!({"op": op, "path": "/metadata/finalizers", "value": value});
+        let ours = json!([labels::FINALIZER]);
+        assert_eq!(
+            replace(&stack(&[]), &[labels::FINALIZER.to_owned()]),
+            json!([test("uid", json!("u")), test("resourceVersion", json!("7")), put("add", ours.clone())]),
+            "the cache may not show the finalizer of another client yet"
+        );
+        assert_eq!(
+            replace(&stack(&[labels::FINALIZER]), &[]),
+            json!([test("uid", json!("u")), test("finalizers", ours), put("replace", json!([]))])
+        );
+    }
 }
