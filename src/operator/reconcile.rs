@@ -50,6 +50,11 @@ impl ReconcileError {
         Hold { reason: Reason::DeliveryFailed, message: self.to_string() }
     }
 
+    /// Whether another client wrote concurrently: the reconcile decides anew, and nothing has failed.
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if error.is_conflict())
+    }
+
     /// Whether the namespace is being deleted, so that no object can be created in it.
     fn is_namespace_terminating(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_namespace_terminating())
@@ -98,7 +103,7 @@ pub fn ended(
         }
         Err(error) => {
             metrics.runtime.reconciled(queue.as_str(), Err(&error), took);
-            if error.is_namespace_terminating() {
+            if error.is_namespace_terminating() || error.is_conflict() {
                 debug!(%key, reason = error.reason(), "{error}");
             } else {
                 warn!(%key, reason = error.reason(), "{error}");

@@ -73,7 +73,8 @@ impl Reported for ClusterAddon {
     }
 }
 
-/// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed.
+/// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed. Conflicts if the object
+/// has another status by now, or changed in a way that the cache does not have yet: the next reconcile decides anew.
 pub(super) async fn write<K: Reported>(
     context: &Context,
     object: &K,
@@ -96,14 +97,19 @@ pub(super) async fn replace<K: Reported>(
     }
     let (key, cache) = (Key::of(object), K::cache(&context.caches, &()));
     let _writing = cache.writing(&key);
-    let version = object.meta().resource_version.as_deref();
-    let written: K = context.api.write_status(&key, status, version).await?;
+    let latest = cache.get(&key).filter(|latest| is_same(&**latest, object));
+    let written = context.api.write_status(latest.as_deref().unwrap_or(object), status).await?;
     let written = cache.written(written);
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     info!("status written");
     let before = Some(Arc::new(object.clone()));
     K::enqueue_readers(context, &Change { before, now: Some(written.clone()) });
     Ok(Some(written))
+}
+
+/// Whether a later state of an object has the same status: only its spec or its metadata changed.
+fn is_same<K: Reported>(latest: &K, object: &K) -> bool {
+    latest.meta().uid == object.meta().uid && latest.status() == object.status()
 }
 
 /// Writes the status of an object that is being deleted. A failure does not stop the deletion, unless the object changed.

@@ -126,20 +126,25 @@ impl ApiServer {
         self.write(about, request, |written: &K| is_of(written, before)).await
     }
 
-    /// Replaces the whole status of an object of the operator. No other client writes that status.
+    /// Replaces the whole status of an object of the operator. Conflicts if the object is another one than `before`, or
+    /// changed since: a request that is late does not replace a later status.
     pub async fn write_status<K: Kind<DynamicType = ()>>(
         &self,
-        key: &Key,
+        before: &K,
         status: &impl Serialize,
-        before: Option<&str>,
     ) -> Result<K, RequestError> {
-        let name = K::kind(&());
+        let (name, key, meta) = (K::kind(&()), &Key::of(before), before.meta());
         let about = About { verb: Verb::Patch, kind: &name, key };
-        let operations = json!([{"op": "add", "path": "/status", "value": status}]);
+        // Another resource version is answered with a conflict, whose message is better than that of a test that fails.
+        let operations = json!([
+            {"op": "test", "path": "/metadata/uid", "value": meta.uid},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            {"op": "add", "path": "/status", "value": status},
+        ]);
         let request = json_patch(operations).and_then(|patch| {
             resource::<K>(key, &()).patch_subresource("status", &key.name, &by(self.field_manager), &patch)
         });
-        self.write(about, request, |written: &K| is_of(written, before)).await
+        self.write(about, request, |written: &K| is_of(written, meta.resource_version.as_deref())).await
     }
 
     /// Changes an object with a JSON patch (RFC 6902). If the patch tests the resource version, it fails after a concurrent

@@ -252,7 +252,16 @@ impl Session {
             json!({"ready": true, "digest": "a"}),
             json!({"digest": "b"}),
         ] {
-            _ = self.ours.write_status::<ClusterStackRelease>(&key, &status, None).await;
+            let now = self.ours.get::<ClusterStackRelease>(&key).await.unwrap().unwrap();
+            _ = self.ours.write_status(&now, &status).await;
+        }
+        for (field, value) in [("resourceVersion", "1"), ("uid", "x"), ("resourceVersion", "2")] {
+            let mut before = self.ours.get::<ClusterStackRelease>(&key).await.unwrap().unwrap();
+            match field {
+                "uid" => before.metadata.uid = Some(value.to_owned()),
+                _ => before.metadata.resource_version = Some(value.to_owned()),
+            }
+            _ = self.ours.write_status(&before, &json!({"digest": "c"})).await;
         }
         let remove = json!({"op": "remove", "path": "/metadata/annotations/a"});
         let change = json!([test, add("/spec/source/path", json!("z")), remove]);
@@ -273,10 +282,8 @@ impl Session {
         let finalizers =
             |names: Value| json!([{"op": "replace", "path": "/metadata/finalizers", "value": names}]);
         _ = self.patch("d", finalizers(json!(["example.org/held", "example.org/new"]))).await;
-        _ = self
-            .ours
-            .write_status::<ClusterStackRelease>(&self.key("d"), &json!({"ready": true}), None)
-            .await;
+        let now = self.ours.get::<ClusterStackRelease>(&self.key("d")).await.unwrap().unwrap();
+        _ = self.ours.write_status(&now, &json!({"ready": true})).await;
         _ = self.apply("d", held).await;
         _ = self.patch("d", finalizers(json!([]))).await;
         _ = self.ours.get::<ClusterStackRelease>(&self.key("d")).await;

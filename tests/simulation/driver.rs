@@ -2,6 +2,7 @@
 
 mod checkpoint;
 
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::properties::Rule;
 use crate::random::Random;
 use crate::seam::Guard;
 use crate::truth::Truth;
-use crate::wire::{Refuses, Wire};
+use crate::wire::{Refuses, Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 
@@ -49,6 +50,8 @@ enum Step {
     Flux(usize),
     /// A controller of Kubernetes acts.
     Controllers,
+    /// A request of a process that has ended arrives.
+    Late,
     /// A user acts.
     Action,
 }
@@ -81,6 +84,8 @@ pub(crate) struct Simulation {
     is_emptying: bool,
     /// The actions of users that happen at any time, in this order.
     actions: Vec<Action>,
+    /// The requests of processes that have ended, and that still arrive.
+    late: Vec<Sent>,
     truth: Truth,
     checkpoints: Checkpoints,
     /// Whether nothing fails from now on.
@@ -113,6 +118,7 @@ impl Simulation {
             collected: 0,
             is_emptying: false,
             actions: Vec::new(),
+            late: Vec::new(),
             truth: Truth::default(),
             checkpoints: Checkpoints::default(),
             is_calm: false,
@@ -136,6 +142,9 @@ impl Simulation {
             let mut steps = self.steps();
             if !self.actions.is_empty() && (steps.is_empty() || self.random.once_in(100)) {
                 steps = vec![Step::Action];
+            }
+            if !self.late.is_empty() && (steps.is_empty() || self.random.once_in(20)) {
+                steps = vec![Step::Late];
             }
             if steps.is_empty() {
                 let position = self.wire.cluster().server.log.len();
@@ -216,6 +225,8 @@ impl Simulation {
     fn disturb(&mut self) {
         let step = self.step;
         self.processes.retain(|process| !matches!(process.role, Role::Ends(end) if end <= step));
+        let lost = take(&mut self.wire.cluster().lost);
+        self.late.extend(lost.into_iter().filter(|_| self.random.once_in(2)));
         if self.is_calm || self.changes == 0 || !self.random.once_in(150) {
             return;
         }
@@ -295,6 +306,10 @@ impl Simulation {
                 let action = self.actions.remove(0);
                 action(self);
                 self.flux.is_fleet_current = false;
+            }
+            Step::Late => {
+                let sent = self.late.remove(0);
+                self.wire.cluster().carry_out_late(&sent);
             }
             Step::Controllers => {
                 let mut cluster = self.wire.cluster();

@@ -39,6 +39,8 @@ pub(crate) enum Rule {
     ForeignWrite,
     /// A process without the Lease writes.
     NotLeader,
+    /// A late request of a process that has ended replaces a status that is newer than its decision.
+    StatusReplaced,
     /// The operator writes although nothing changes.
     Unquiet,
     /// The simulation does not end.

@@ -27,16 +27,18 @@ pub(crate) enum Guard {
     StatusBeforeContent,
     /// A process that lost the Lease writes nothing.
     Fence,
+    /// A status is written over the state of the object that the operator knows.
+    StatusVersion,
     /// Only objects with the right owner are deleted.
     Ownership,
     /// A suspension names the UID of the object.
     SuspensionUid,
     /// An apply of an object that the operator does not know creates the object, and changes none.
     CreateOnly,
-    /// A status of Flux counts for the generation that it names.
-    ObservedGeneration,
     /// An apply of an object that the operator knows names the UID of the object.
     AppliedUid,
+    /// A status of Flux counts for the generation that it names.
+    ObservedGeneration,
     /// The API server stores a status that it confirms.
     StatusStored,
     /// The API server stores a status as it was written.
@@ -58,6 +60,12 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
         }
         (Some(Guard::StatusBeforeContent), "PATCH") if takes_ready_back(call) => {
             cluster.server.clone().answer(call)
+        }
+        (Some(Guard::StatusVersion), "PATCH") if is_status(call) => {
+            let status =
+                status_of(call).map(|status| json!([{"op": "add", "path": "/status", "value": status}]));
+            let body = status.unwrap_or_default().to_string().into_bytes();
+            cluster.server.answer(&Call { body, ..call.clone() })
         }
         (Some(Guard::SuspensionUid), "PATCH") if call.uri.contains(SUSPEND_FIELD_MANAGER) => {
             cluster.server.answer(&without_tests(call))
@@ -116,21 +124,27 @@ fn without(call: &Call, field: &str) -> Call {
 }
 
 fn counts_deletions(call: &Call) -> bool {
-    let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
-    is_status(call) && body.pointer("/0/value/pruned").is_some()
+    is_status(call) && status_of(call).is_some_and(|status| status.get("pruned").is_some())
 }
 
 /// Whether a request takes `Ready` back before the operator writes other content.
 fn takes_ready_back(call: &Call) -> bool {
-    let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
-    let ready = body.pointer("/0/value/conditions/0").unwrap_or(&Value::Null);
+    let status = status_of(call).unwrap_or_default();
+    let ready = status.pointer("/conditions/0").unwrap_or(&Value::Null);
     let message = ready["message"].as_str().unwrap_or_default();
     is_addon_status(call)
         && ready["type"] == "Ready"
         && message.starts_with("Delivered: the operator is delivering ")
 }
 
-fn is_status(call: &Call) -> bool {
+/// The status that a request writes.
+fn status_of(call: &Call) -> Option<Value> {
+    let operations: Vec<Value> = serde_json::from_slice(&call.body).ok()?;
+    let write = operations.into_iter().find(|operation| operation["path"] == "/status")?;
+    Some(write["value"].clone())
+}
+
+pub(crate) fn is_status(call: &Call) -> bool {
     call.uri.split('?').next().is_some_and(|path| path.ends_with("/status"))
 }
 
@@ -146,10 +160,13 @@ fn is_status_of_ready_addon(cluster: &Cluster, call: &Call) -> bool {
 
 /// A new status whose first message differs each time.
 fn with_other_message(call: &Call, version: usize) -> Call {
-    let mut operations: Value = serde_json::from_slice(&call.body).unwrap();
-    if let Some(message) = operations.pointer_mut("/0/value/conditions/0/message") {
-        *message = json!(format!("version {version}"));
+    let mut operations: Vec<Value> = serde_json::from_slice(&call.body).unwrap();
+    for operation in &mut operations {
+        if let Some(message) = operation.pointer_mut("/value/conditions/0/message") {
+            *message = json!(format!("version {version}"));
+        }
     }
+    let operations = Value::from(operations);
     Call { body: operations.to_string().into_bytes(), ..call.clone() }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Cluster {
     pub(crate) leader: Process,
     /// The watches of each process, by kind.
     pub(crate) seen: BTreeMap<Process, Vec<Seen>>,
+    /// The requests that were under way when their processes ended.
+    pub(crate) lost: Vec<Sent>,
     /// The number of the reconcile that runs now.
     reconcile: usize,
     /// The time.
@@ -64,6 +66,40 @@ pub(crate) struct Cluster {
     /// Whether nothing changes from outside: the operator has no reason to write.
     pub(crate) is_quiet: bool,
     deletions: Deletions,
+}
+
+/// A request on its way to the API server.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    call: Call,
+    process: Process,
+    /// The number of the reconcile that sent it.
+    reconcile: usize,
+    /// The position in the API server's log when it was sent.
+    position: usize,
+}
+
+/// A request until it arrives. Dropped before, it is lost: its process ended or lost the Lease.
+struct UnderWay<'w> {
+    wire: &'w Wire,
+    sent: Option<Sent>,
+}
+
+impl UnderWay<'_> {
+    /// The request, which arrives now.
+    fn arrive(&mut self) -> Option<Sent> {
+        self.sent.take()
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let sent = self.sent.take().filter(|sent| ["PATCH", "DELETE"].contains(&sent.call.method.as_str()));
+        // After a panic nothing is simulated any longer.
+        if let (Some(sent), Ok(mut cluster)) = (sent, self.wire.cluster.lock()) {
+            cluster.lost.push(sent);
+        }
+    }
 }
 
 /// The part of the state that a simulation can begin from.
@@ -98,6 +134,7 @@ impl Wire {
             refuses: None,
             leader: 0,
             seen: BTreeMap::new(),
+            lost: Vec::new(),
             reconcile: 0,
             now: 0,
             is_quiet: false,
@@ -130,8 +167,10 @@ impl Transport for Wire {
         let content_type = media.unwrap_or_default().to_owned();
         let call = Call { method: head.method.to_string(), uri: head.uri.to_string(), content_type, body };
         Box::pin(async move {
+            let mut under_way = UnderWay { wire: self, sent: Some(self.cluster().sent(call, self.process)) };
             pause().await;
-            let answer = self.cluster().answer(&call, self.process);
+            let sent = under_way.arrive().unwrap();
+            let answer = self.cluster().answer(&sent, false);
             pause().await;
             Ok(answer)
         })
@@ -172,7 +211,27 @@ impl Cluster {
         self.deletions.running(reconcile, clusters_seen);
     }
 
-    fn answer(&mut self, call: &Call, process: Process) -> Answer {
+    fn sent(&self, call: Call, process: Process) -> Sent {
+        Sent { call, process, reconcile: self.reconcile, position: self.server.log.len() }
+    }
+
+    /// Carries out a request of a process that has ended meanwhile.
+    pub(crate) fn carry_out_late(&mut self, sent: &Sent) {
+        self.reconcile = sent.reconcile;
+        let before = self.server.log.len();
+        self.log.push(format!("a late request of process {}:", sent.process));
+        self.answer(sent, true);
+        let Some(written) = self.server.log.get(before).filter(|_| seam::is_status(&sent.call)) else {
+            return;
+        };
+        let (place, mut newer) = (written.place.clone(), self.server.log[sent.position..before].iter());
+        if newer.any(|entry| entry.place == place) {
+            self.broke(Rule::StatusReplaced, format!("the status of {}/{}", place.1, place.2));
+        }
+    }
+
+    fn answer(&mut self, sent: &Sent, is_late: bool) -> Answer {
+        let (call, process) = (&sent.call, sent.process);
         let before = self.server.log.len();
         let known = self.golden.is_some().then(|| self.server.get(&ApiServer::place_of(call))).flatten();
         let answer = match self.refuses {
@@ -188,14 +247,15 @@ impl Cluster {
                 let (reason, note) = (&answer.body["reason"], &answer.body["note"]);
                 self.log.push(format!("event: {}: {note}", reason.as_str().unwrap_or_default()));
             }
-            _ => self.check_write(call, process, before, answer.code),
+            _ => self.check_write(sent, is_late, before, answer.code),
         }
         let status = StatusCode::from_u16(answer.code).unwrap();
         Answer { status, body: serde_json::to_vec(&*answer.body).unwrap() }
     }
 
     /// Logs a write, and checks the rules of writes.
-    fn check_write(&mut self, call: &Call, process: Process, before: usize, code: u16) {
+    fn check_write(&mut self, sent: &Sent, is_late: bool, before: usize, code: u16) {
+        let (call, process) = (&sent.call, sent.process);
         let path = call.uri.split('?').next().unwrap_or_default();
         let changes: Vec<Arc<Value>> =
             self.server.log[before..].iter().map(|entry| entry.object.clone()).collect();
@@ -205,7 +265,7 @@ impl Cluster {
         if changes.is_empty() {
             return;
         }
-        if process != self.leader {
+        if process != self.leader && !is_late {
             self.broke(
                 Rule::NotLeader,
                 format!("process {process} writes {path}, and {} leads", self.leader),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use serde_json::json;
 
 use super::super::context::Context;
 use super::super::events;
 use super::super::reconcile::ReconcileError;
 use super::super::release::stack_of_other_shard;
+use super::super::write::{ABSENT, refresh};
 use super::releases::Releases;
 use crate::api::{ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::FluxKind;
@@ -141,6 +143,8 @@ pub(super) async fn act(
     Ok(receipts)
 }
 
+/// Writes a release over the state that the cache has; without one, creates it. If the release is another one by now, or
+/// changed, caches it and fails with the conflict: the next reconcile decides anew.
 async fn write(
     context: &Context,
     key: &Key,
@@ -148,8 +152,17 @@ async fn write(
     before: Option<&ClusterStackRelease>,
 ) -> Result<Arc<ClusterStackRelease>, RequestError> {
     let version = before.and_then(kube::ResourceExt::resource_version);
-    let written = context.api.apply(key, &desired.object(), version.as_deref()).await?;
-    let written = context.caches.releases.written(written);
+    let mut object = desired.object();
+    if let Some(metadata) = object.get_mut("metadata") {
+        metadata["resourceVersion"] = json!(version.as_deref().unwrap_or(ABSENT));
+    }
+    let written = match context.api.apply(key, &object, version.as_deref()).await {
+        Err(conflict) if conflict.is_conflict() => {
+            refresh::<ClusterStackRelease>(context, key).await?;
+            return Err(conflict);
+        }
+        written => context.caches.releases.written(written?),
+    };
     context.triggers.releases.now(key.clone());
     publish_changes(context, before, &written).await;
     Ok(written)

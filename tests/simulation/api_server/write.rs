@@ -59,6 +59,9 @@ impl ApiServer {
         if !change(&mut object) {
             return Err(patch_failed());
         }
+        if object["metadata"]["resourceVersion"] != found.object["metadata"]["resourceVersion"] {
+            return Err(Subject::of(place).modified());
+        }
         if of_status {
             keep_all_but_status(&mut object, &found.object);
         } else {

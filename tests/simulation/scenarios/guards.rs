@@ -153,6 +153,15 @@ fn process_without_a_fence_writes_beside_the_leader() {
 }
 
 #[test]
+fn late_status_without_its_version_replaces_a_newer_one() {
+    assert_noticed(Guard::StatusVersion, Rule::StatusReplaced, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.upgrade("one", V2);
+        settle(simulation);
+    });
+}
+
+#[test]
 fn deletion_without_owner_check_hits_user_object() {
     assert_noticed(Guard::Ownership, Rule::ForeignWrite, |simulation| {
         let labels = json!({
