@@ -346,6 +346,16 @@ impl ObjectName {
     pub fn bounded(text: &str) -> Result<Self, NameError> {
         bounded(text).parse()
     }
+
+    /// Returns the name of an addon's object. Addon names have no dot, so that different pairs have different names.
+    pub fn of_addon(cluster: &str, addon: &AddonName) -> Result<Self, NameError> {
+        Self::bounded(&format!("{cluster}.{addon}"))
+    }
+
+    /// Returns the name of the `Kustomization` of a release's node images.
+    pub fn of_node_images(release: &str) -> Result<Self, NameError> {
+        Self::bounded(&format!("{release}-node-images"))
+    }
 }
 
 impl Namespace {

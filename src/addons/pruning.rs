@@ -12,14 +12,13 @@ use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned, is_owner};
+use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned};
 use crate::gate::Hold;
-use crate::names::{AddonName, Key, ReleaseName};
-use crate::plan::addon_object_name;
+use crate::names::{AddonName, Key, ObjectName, ReleaseName};
 use crate::release::{Addon, Release};
 use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
 
-/// A Flux object that names a `ClusterAddon` as its owner.
+/// A Flux object that may belong to a `ClusterAddon`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedObject {
     /// The relation of its addon to the release.
@@ -39,7 +38,7 @@ pub enum AddonMatch {
     OtherKind,
     /// The release does not have the addon.
     NotInRelease,
-    /// The object belongs to another `ClusterAddon`, which had the same name.
+    /// The object [belongs](is_owned) to another `ClusterAddon`, which had the same name, or to another client.
     OtherOwner,
 }
 
@@ -89,18 +88,16 @@ pub struct PruneFacts<'a> {
 
 impl PruneFacts<'_> {
     /// Returns the addon that an object delivers; `None` if the operator did not deliver the object. The name decides if the
-    /// release has an addon whose object has it: any client can change a label. An object without an owner belongs to the
-    /// Cluster by a label, too, and has to have the name of its addon's object there.
+    /// release has an addon whose object has it: any client can change a label.
     fn addon_of(&self, object: &FluxObject) -> Option<AddonName> {
         let cluster = cluster_of(self.addon).name;
         let has_name_of = |addon: &AddonName| {
-            addon_object_name(&cluster, addon).is_ok_and(|name| name.as_str() == object.name())
+            ObjectName::of_addon(&cluster, addon).is_ok_and(|name| name.as_str() == object.name())
         };
         if let Some(addon) = self.release.keys().find(|addon| has_name_of(addon)) {
             return Some((*addon).clone());
         }
-        let labelled: AddonName = object.addon()?.parse().ok()?;
-        (is_owner(self.addon, &object.object) || has_name_of(&labelled)).then_some(labelled)
+        object.addon()?.parse().ok()
     }
 }
 

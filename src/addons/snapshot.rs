@@ -9,8 +9,7 @@ use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::{is_owner, labelled_owner};
-use crate::names::Key;
+use crate::foreign::flux::ownership::is_owned;
 use crate::plan::PlannedObject;
 use crate::rollup::{Applier, DEADLINE, Moment};
 
@@ -47,12 +46,7 @@ impl Snapshot {
 
     /// Returns the objects of the `ClusterAddon`, also those whose owner reference was removed.
     pub(super) fn owned(&self) -> impl Iterator<Item = &Arc<FluxObject>> {
-        let key = Key::of(&*self.addon);
-        self.objects.iter().filter(move |object| {
-            let labelled = labelled_owner(object.kind(), &object.object);
-            is_owner(&self.addon, &object.object)
-                || labelled.is_some_and(|(kind, owner)| kind == "ClusterAddon" && owner == key)
-        })
+        self.objects.iter().filter(|object| is_owned(&object.object, &self.addon))
     }
 
     /// Returns the addons in the status.

@@ -87,13 +87,8 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
 }
 
-/// Returns the name of an addon's object. Addon names have no dot, so that different pairs have different names.
-pub fn addon_object_name(cluster: &str, addon: &AddonName) -> Result<ObjectName, NameError> {
-    ObjectName::bounded(&format!("{cluster}.{addon}"))
-}
-
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
-    addon_object_name(cluster.name().as_str(), addon)
+    ObjectName::of_addon(cluster.name().as_str(), addon)
 }
 
 fn helm_release(

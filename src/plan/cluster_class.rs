@@ -99,7 +99,7 @@ pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject
         retry_interval: presets::RETRY_INTERVAL,
         timeout: presets::IMAGE_TIMEOUT,
     };
-    let name = ObjectName::bounded(&format!("{}-node-images", release.name))?;
+    let name = ObjectName::of_node_images(&source)?;
     let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, source.clone())], []);
     PlannedObject::flux(Step::NodeImages, metadata, spec).map(Some)
 }

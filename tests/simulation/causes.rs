@@ -151,7 +151,14 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     let metadata = &object["metadata"];
     let (namespace, cluster_name) = (text(&metadata["namespace"]), text(&metadata["labels"][CLUSTER]));
     let owner = owners(object, "ClusterAddon").next();
-    let addon = owner.and_then(|owner| past.with_uid("ClusterAddon", text(&owner["uid"])));
+    let addon = match owner {
+        Some(owner) => past.with_uid("ClusterAddon", text(&owner["uid"])),
+        // Its owner was deleted without its finalizer.
+        None if is_named(object) => {
+            past.named("ClusterAddon", namespace, &format!("cluster-addon-{cluster_name}"))
+        }
+        None => None,
+    };
     let cluster = past.named("Cluster", namespace, cluster_name);
     if object["spec"]["suspend"] == true {
         let is_gone = match addon {
@@ -170,6 +177,13 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     let has_it = has_addon(release, text(&metadata["labels"][ADDON]), kind)?;
     let by = text(&addon["metadata"]["uid"]).to_owned();
     (is_same && !is_paused && !has_it).then_some(Cause::Counted("ClusterAddon", by))
+}
+
+/// Whether an object has the name that its labels make.
+fn is_named(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let name = format!("{}.{}", text(&metadata["labels"][CLUSTER]), text(&metadata["labels"][ADDON]));
+    metadata["name"] == name.as_str()
 }
 
 /// Whether a release has an addon as an object of this kind.

@@ -2,13 +2,14 @@
 //!
 //! The owner of an object decides whether stackflux may write, take over or delete the object. Like garbage collection,
 //! this module follows UIDs, except for two kinds of objects without an owner: those that Flux applied from a
-//! repository, and those whose owner reference garbage collection removed. Their labels name the owner.
+//! repository, and those whose owner reference garbage collection removed. Their labels name the owner, and they have the
+//! name that the operator gives to the object of such an owner. A user's copy of an object has the labels alone.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::FluxKind;
 use crate::api::{ClusterAddon, labels};
-use crate::names::Key;
+use crate::names::{Key, ObjectName};
 
 /// Returns the kind that an addon's object has when the addon is not delivered by this kind.
 #[must_use]
@@ -38,10 +39,15 @@ pub fn committing_stack(addon: &ClusterAddon) -> Option<Key> {
     by.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
 }
 
-/// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name.
+/// Whether an object belongs to a `ClusterAddon`, and not to an earlier one of its name or to another client: the
+/// `ClusterAddon` owns it; or Flux applied it, or it lost its owner, and it has the labels and the name of an addon's object.
 #[must_use]
 pub fn is_owned(object: &ObjectMeta, addon: &ClusterAddon) -> bool {
-    is_owner(addon, object) || owner_of_applied(object) == Some(("ClusterAddon", Key::of(addon)))
+    let by_label = || {
+        let is_ours = is_applied_by_flux(object) || is_stripped(object);
+        addon_by_label(object).filter(|_| is_ours)
+    };
+    is_owner(addon, object) || by_label() == Some(Key::of(addon))
 }
 
 /// Whether garbage collection deletes an object with its `ClusterAddon`.
@@ -65,8 +71,7 @@ pub fn is_applied_by_flux(object: &ObjectMeta) -> bool {
 /// Returns the `Kustomization` that applies an object from a repository.
 #[must_use]
 pub fn applier_of(object: &ObjectMeta) -> Option<Key> {
-    let label = |name| object.labels.as_ref()?.get(name).cloned();
-    Some(Key { namespace: label(labels::APPLIED_BY_NAMESPACE)?, name: label(labels::APPLIED_BY_NAME)? })
+    Some(Key::new(label(object, labels::APPLIED_BY_NAMESPACE)?, label(object, labels::APPLIED_BY_NAME)?))
 }
 
 /// Whether Flux leaves an object that it applied when its file is removed:
@@ -85,7 +90,7 @@ pub fn owner_of_applied(object: &ObjectMeta) -> Option<(&'static str, Key)> {
 }
 
 /// Finds the object of ours that the labels of a Flux object of this kind name: Flux [applied](owner_of_applied) the
-/// object, or its owner reference was removed.
+/// object, or its owner reference was removed. An addon's object has the name of one, too.
 #[must_use]
 pub fn labelled_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
     owner_of_applied(object).or_else(|| stripped_owner(kind, object))
@@ -95,14 +100,24 @@ pub fn labelled_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static s
 /// garbage collection after the deletion of the owner: only the Namespace is left as an owner. Applies to the kinds whose
 /// deletion uninstalls something.
 fn stripped_owner(kind: FluxKind, object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    owner_by_label(object).filter(|_| !kind.is_source() && is_free(object))
+    owner_by_label(object).filter(|(owner, _)| {
+        let is_named = *owner != "ClusterStackRelease" || has_name_for_release(kind, object);
+        !kind.is_source() && is_stripped(object) && is_named
+    })
+}
+
+/// Whether an object of the operator may have lost its owner: it has the operator's label, and no owner.
+fn is_stripped(object: &ObjectMeta) -> bool {
+    label(object, labels::MANAGED_BY) == Some(labels::FIELD_MANAGER) && is_free(object)
 }
 
 /// Returns the Cluster whose next `ClusterAddon` takes over an object that has no owner now.
 #[must_use]
 pub fn handed_over_to(object: &ObjectMeta) -> Option<Key> {
     let cluster = object.annotations.as_ref()?.get(labels::HANDED_OVER)?;
-    is_free(object).then(|| Key::new(object.namespace.as_deref().unwrap_or_default(), cluster))
+    let cluster = Key::new(object.namespace.as_deref().unwrap_or_default(), cluster);
+    let is_its = is_stripped(object) && addon_by_label(object) == Some(addon_key(&cluster));
+    is_its.then_some(cluster)
 }
 
 /// Whether an object has no owner but its Namespace.
@@ -111,14 +126,36 @@ fn is_free(object: &ObjectMeta) -> bool {
 }
 
 fn owner_by_label(object: &ObjectMeta) -> Option<(&'static str, Key)> {
-    let labels = object.labels.as_ref()?;
-    let namespace = object.namespace.as_deref().unwrap_or_default();
-    let label = |name| labels.get(name).map(String::as_str);
-    match (label(labels::CLUSTER_NAME), label(labels::RELEASE)) {
-        (Some(cluster), _) => Some(("ClusterAddon", addon_key(&Key::new(namespace, cluster)))),
-        (None, Some(release)) => Some(("ClusterStackRelease", Key::new(namespace, release))),
-        (None, None) => None,
+    if label(object, labels::CLUSTER_NAME).is_some() {
+        return Some(("ClusterAddon", addon_by_label(object)?));
     }
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    Some(("ClusterStackRelease", Key::new(namespace, label(object, labels::RELEASE)?)))
+}
+
+/// Finds the `ClusterAddon` of an object that has the labels and the name of an addon's object.
+fn addon_by_label(object: &ObjectMeta) -> Option<Key> {
+    let cluster = label(object, labels::CLUSTER_NAME)?;
+    let addon = label(object, labels::ADDON)?.parse().ok()?;
+    let name = ObjectName::of_addon(cluster, &addon).ok()?;
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    (object.name.as_deref() == Some(name.as_str())).then(|| addon_key(&Key::new(namespace, cluster)))
+}
+
+/// Whether an object has the name of the class, or of the node images, of the release in its labels.
+fn has_name_for_release(kind: FluxKind, object: &ObjectMeta) -> bool {
+    let Some(release) = label(object, labels::RELEASE) else { return false };
+    match kind {
+        FluxKind::Kustomization => {
+            let images = ObjectName::of_node_images(release);
+            images.is_ok_and(|name| object.name.as_deref() == Some(name.as_str()))
+        }
+        _ => object.name.as_deref() == Some(release),
+    }
+}
+
+fn label<'a>(object: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    object.labels.as_ref()?.get(name).map(String::as_str)
 }
 
 #[cfg(test)]

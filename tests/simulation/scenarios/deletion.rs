@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{ADDON, OBJECTS, STACK, stack};
+use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget, stack};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
-use crate::repository::V1;
+use crate::repository::{V1, V2, WITHOUT_MONITORING};
 
 /// Fails unless nothing of the Cluster's addons is left in the management cluster, and all of it in the cluster itself.
 #[track_caller]
@@ -193,5 +193,24 @@ fn deleted_namespace_uninstalls_nothing() {
         settle(simulation);
         expect_gone(simulation);
         assert!(simulation.names("Namespace").is_empty(), "{:?}", simulation.names("Namespace"));
+    });
+}
+
+/// Someone strips the finalizer of a `ClusterAddon` and deletes it, and garbage collection takes its name from the objects.
+/// The release that the Cluster has by then lacks one of them.
+#[test]
+fn stripped_cluster_addon_leaves_no_object_behind() {
+    run("stripped", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        settle(simulation);
+        simulation.merge("ClusterAddon", ADDON, &json!({"metadata": {"finalizers": null}}));
+        simulation.delete("ClusterAddon", ADDON);
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", WITHOUT_MONITORING);
+        assert_eq!(simulation.uninstalled(), ["one.monitoring"]);
+        assert_eq!(simulation.field("ClusterAddon", ADDON, "/status/pruned/count"), 1);
     });
 }

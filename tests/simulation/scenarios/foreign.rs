@@ -219,6 +219,25 @@ fn objects_of_others_are_never_written() {
     });
 }
 
+/// The labels are those of an addon's object, and the name is the user's.
+#[test]
+fn users_copy_of_an_object_is_left_alone() {
+    run("copied", |simulation| {
+        simulation.deliver();
+        let labels = simulation.field("HelmRelease", "one.cni", "/metadata/labels");
+        let mut copy = of_user(simulation, "one.mine");
+        copy["metadata"]["labels"] = labels;
+        simulation.apply_foreign(&copy);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        let left: Vec<String> = simulation.names("HelmRelease");
+        assert_eq!(left, [V1, "one.mine"], "that of the class, and the user's");
+        assert_ne!(simulation.field("HelmRelease", "one.mine", "/spec/suspend"), true);
+    });
+}
+
 /// A `HelmRelease` that a user made by hand, under the name of a planned one.
 fn of_user(simulation: &Simulation, name: &str) -> Value {
     json!({

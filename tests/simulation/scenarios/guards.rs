@@ -169,7 +169,7 @@ fn deletion_without_owner_check_hits_user_object() {
             "cluster.x-k8s.io/cluster-name": "one",
             "clusterstack.x-k8s.io/addon": "own",
         });
-        simulation.apply_foreign(&helm_release(simulation, "one.own", &labels));
+        simulation.apply_foreign(&helm_release(simulation, "one.mine", &labels));
         simulation.offer(&["v1"], &json!({}));
         simulation.create_cluster("one", V1);
         settle(simulation);

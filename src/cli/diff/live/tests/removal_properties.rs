@@ -6,6 +6,7 @@ mod scene;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use proptest::prelude::*;
 
 use super::*;
@@ -18,7 +19,7 @@ use crate::api::Reason;
 use crate::api::cluster_stack::Pruned;
 use crate::compare::plans::ChangeKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::committing_stack;
+use crate::foreign::flux::ownership::{committing_stack, handed_over_to};
 use crate::gate::{Around, Backing, ClusterAction};
 use crate::operator::objects::index;
 use crate::plan::delivery::{Action, Baseline, action, delivered_elsewhere};
@@ -43,7 +44,8 @@ fn cached(present: &Present) -> Vec<Arc<FluxObject>> {
         .filter(|object| object["kind"] == "HelmRelease" || object["kind"] == "Kustomization");
     let read = |object: &Value| {
         let mut object = object.clone();
-        if object["metadata"]["annotations"].get(labels::HANDED_OVER).is_some() {
+        let metadata: ObjectMeta = serde_json::from_value(object["metadata"].clone()).unwrap();
+        if handed_over_to(&metadata).is_some() {
             object["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner("addon"));
         }
         Arc::new(serde_json::from_value(object).unwrap())

@@ -264,7 +264,10 @@ impl Left {
         object["kind"] = json!(self.kind);
         let metadata = &mut object["metadata"];
         metadata["name"] = json!(format!("one.left-{index}"));
-        metadata["labels"][labels::ADDON] = json!(self.addon);
+        // Of others it is a user's copy, or Flux applies it, or the ClusterAddon owns it.
+        let is_named = self.addon == "old";
+        let addon = if is_named { format!("left-{index}") } else { self.addon.to_owned() };
+        metadata["labels"][labels::ADDON] = json!(addon);
         match self.owner {
             Owner::Ours => {}
             Owner::Earlier => metadata["ownerReferences"] = json!([owner("earlier")]),
