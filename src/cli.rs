@@ -36,6 +36,7 @@ mod suspend;
 mod template;
 mod terminal;
 mod tree;
+mod unused;
 mod version;
 mod why;
 
@@ -114,7 +115,7 @@ pub fn main() -> ExitCode {
     if !matches!(command, Command::Operator(_)) {
         temporary::remove_on_signals();
     }
-    let result = run(command);
+    let result = refuse_unused(&command).and_then(|()| run(command));
     drop(temporary::remove_all());
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -124,6 +125,19 @@ pub fn main() -> ExitCode {
             terminal::failure(&error);
             ExitCode::from(2)
         }
+    }
+}
+
+/// Refuses flags that the command would ignore, where clap cannot know it.
+fn refuse_unused(command: &Command) -> Result<(), CliError> {
+    match command {
+        Command::Generate(arguments) => arguments.refuse_unused(),
+        Command::Publish(arguments) => arguments.refuse_unused(),
+        Command::Releases(arguments) => arguments.refuse_unused(),
+        Command::Diff(arguments) => arguments.refuse_unused(),
+        Command::Promote(arguments) => arguments.delivery.refuse_unused(),
+        Command::Rollback(arguments) => arguments.delivery.refuse_unused(),
+        _ => Ok(()),
     }
 }
 

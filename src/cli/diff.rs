@@ -12,7 +12,7 @@ use super::error::CliError;
 use super::objects::Sourced;
 use super::releases::Releases;
 use super::stack_settings::StackArguments;
-use super::{CommandResult, Outcome, clusters, objects, terminal};
+use super::{CommandResult, Outcome, clusters, objects, terminal, unused};
 use crate::compare::files::Detail;
 use crate::compare::{Side, parts, plans};
 use crate::foreign::capi::ClassReference;
@@ -127,6 +127,20 @@ impl Identity {
             kubernetes: release.kubernetes.to_string(),
             digest: digest.to_string(),
         }
+    }
+}
+
+impl Arguments {
+    /// Refuses flags that are only for a live cluster, or only for plans.
+    pub(super) fn refuse_unused(&self) -> Result<(), CliError> {
+        if self.live.live {
+            return Ok(());
+        }
+        unused::refuse(self.live.flags(), "only --live reads a cluster")?;
+        if self.filename.is_empty() {
+            unused::refuse(self.stack.flags(), "without --filename, no Cluster is planned")?;
+        }
+        Ok(())
     }
 }
 

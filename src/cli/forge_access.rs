@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use secrecy::SecretString;
 
 use super::error::CliError;
+use super::unused::Flag;
 use crate::forge::{Forge, ForgeError, ForgeKind, Opened, PullRequest, Repository};
 use crate::git::GitUrl;
 use crate::http::{Client, Options};
@@ -60,6 +61,16 @@ impl From<Kind> for ForgeKind {
 }
 
 impl ForgeAccess {
+    /// Returns the flags, which only a pull request uses.
+    pub(super) fn flags(&self) -> [Flag; 4] {
+        [
+            ("--forge", self.forge.is_some()),
+            ("--forge-api", self.forge_api.is_some()),
+            ("--forge-token-file", self.forge_token_file.is_some()),
+            ("--title", self.title.is_some()),
+        ]
+    }
+
     /// Whether a pull request was requested.
     pub(super) fn is_wanted(&self) -> bool {
         self.pull_request

@@ -7,8 +7,9 @@ mod to_git;
 
 use std::path::PathBuf;
 
+use super::error::CliError;
 use super::stack_settings::StackArguments;
-use super::{CommandResult, Outcome, terminal};
+use super::{CommandResult, Outcome, terminal, unused};
 use crate::git::GitUrl;
 use crate::names::{ReleaseName, Revision};
 use crate::plan::canonical;
@@ -35,6 +36,8 @@ use to_git::GitTarget;
   # Keep the sources of the objects that are already applied
   kubectl get gitrepositories,helmcharts,kustomizations -A -o yaml > existing.yaml
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --existing existing.yaml
+  # Show which of those files would change, without touching any
+  stackflux generate stacks --settings clusterstack.yaml --filename clusters/ --output-dir generated/ --dry-run
   # Commit the same files to the repository that Flux applies
   stackflux generate stacks --settings clusterstack.yaml --filename clusters/ \\
     --to-git ssh://git@git.example.org/fleet.git --path stacks/demo
@@ -66,7 +69,7 @@ pub(super) struct Arguments {
         conflicts_with_all = ["filename", "settings", "url", "namespace", "release", "revision", "existing"])]
     inputs: Option<PathBuf>,
     /// Write one file per object to this directory, and keep the sources and pins found there
-    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "to_git")]
+    #[arg(short, long, value_name = "DIRECTORY", group = "target", conflicts_with = "to_git")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]
     rules: Rules,
@@ -74,11 +77,28 @@ pub(super) struct Arguments {
     git: GitTarget,
 }
 
+impl Arguments {
+    /// Refuses flags that are only for a target that is not given.
+    pub(super) fn refuse_unused(&self) -> Result<(), CliError> {
+        if self.git.to_git.is_none() {
+            unused::refuse(self.git.flags(), "only --to-git uses it")?;
+        }
+        match (&self.git.to_git, &self.output_dir) {
+            (Some(_), _) => Ok(()),
+            (None, Some(_)) => unused::refuse(
+                [self.rules.allow_prune_flag()],
+                "--output-dir has no prune budget, because the directory can be reviewed before it is applied",
+            ),
+            (None, None) => unused::refuse(self.rules.flags(), "only --output-dir and --to-git write files"),
+        }
+    }
+}
+
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let to_git = arguments.git.to_git.as_deref().map(str::parse::<GitUrl>).transpose()?;
     let inputs = Inputs::read(arguments)?;
     if let Some(directory) = &arguments.output_dir {
-        return target::directory(&inputs, directory, &arguments.rules);
+        return target::directory(&inputs, directory, &arguments.rules, arguments.git.dry_run);
     }
     if let Some(url) = &to_git {
         return to_git::deliver(&inputs, url, &arguments.git, &arguments.rules);

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::error::CliError;
+use super::unused::Flag;
 use crate::git::{
     Access, BareRepository, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey,
 };
@@ -72,6 +73,19 @@ pub(super) enum SigningFormat {
 }
 
 impl GitAccess {
+    /// Returns the flags, which only a Git repository uses.
+    pub(super) fn flags(&self) -> [Flag; 7] {
+        [
+            ("--git-username", self.git_username.is_some()),
+            ("--git-password-file", self.git_password_file.is_some()),
+            ("--ssh-key-file", self.ssh_key_file.is_some()),
+            ("--ssh-key-password-file", self.ssh_key_password_file.is_some()),
+            ("--known-hosts-file", self.known_hosts_file.is_some()),
+            ("--git-ca-file", self.git_ca_file.is_some()),
+            ("--git-plain-http", self.git_plain_http),
+        ]
+    }
+
     /// Returns the repository with the credentials to access it.
     pub(super) fn to(&self, url: GitUrl) -> Result<Access, CliError> {
         let user = self.git_username.as_deref().or(url.user()).unwrap_or("git").to_owned();
@@ -125,6 +139,15 @@ impl GitAccess {
 }
 
 impl Authorship {
+    /// Returns the flags, which only a commit uses.
+    pub(super) fn flags(&self) -> [Flag; 3] {
+        [
+            ("--author", self.author.is_some()),
+            ("--signing-key", self.signing_key.is_some()),
+            ("--signing-format", self.signing_format.is_some()),
+        ]
+    }
+
     /// Returns the author of a commit that is made now.
     pub(super) fn identity(&self) -> Result<Identity, CliError> {
         let text = match &self.author {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::error::CliError;
 use super::output::{Format, count, print};
 use super::releases::Releases;
-use super::{CommandResult, Outcome, terminal};
+use super::{CommandResult, Outcome, terminal, unused};
 use crate::names::ReleaseName;
 use crate::source::SourceError;
 use release::Contents;
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "NAME")]
     names: Vec<ReleaseName>,
     /// Also show directories of a stack repository that have invalid release names
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "names")]
     all: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
@@ -58,6 +58,9 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let releases = Releases::open(&arguments.source)
         .map_err(|error| unusable(error, &arguments.source.display(), arguments))?;
+    if releases.is_single() {
+        unused::refuse([("--all", arguments.all)], "the source is one release, not a stack repository")?;
+    }
     if releases.is_single() || !arguments.names.is_empty() {
         contents(arguments, &releases)?;
     } else {

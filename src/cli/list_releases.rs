@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::git_access::GitAccess;
 use super::origin_access::OriginAccess;
 use super::output::{Format, print};
-use super::{CommandResult, Outcome, live, origins, terminal};
+use super::{CommandResult, Outcome, live, origins, terminal, unused};
 use crate::names::ReleaseName;
 use crate::source::address::Address;
 use crate::source::origin::{Listing, Origin};
@@ -67,6 +67,21 @@ enum Output {
     Json,
     /// YAML for programs
     Yaml,
+}
+
+impl Arguments {
+    /// Refuses flags that this source does not use.
+    pub(super) fn refuse_unused(&self) -> Result<(), CliError> {
+        let source: Address = self.source.parse()?;
+        self.access.refuse_unused(&source, false)?;
+        if source.release().is_some() {
+            unused::refuse([("--all", self.all)], "the source names one release")?;
+        }
+        match source {
+            Address::Git(_) => Ok(()),
+            _ => unused::refuse(self.git.flags(), "the source is not a Git repository (git+https://)"),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {

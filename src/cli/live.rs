@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use kube::Client;
 
 use super::error::CliError;
+use super::unused::Flag;
 use crate::runtime::client::{ClusterAccess, Connected, connect};
 
 /// Which cluster, and as whom.
@@ -105,6 +106,11 @@ impl fmt::Display for Named {
 }
 
 impl Access {
+    /// Returns the flags, which only a command that reads a live cluster uses.
+    pub(super) fn flags(&self) -> [Flag; 2] {
+        [("--kubeconfig", self.kubeconfig.is_some()), ("--context", self.context.is_some())]
+    }
+
     /// Connects. Sends no request yet.
     pub(super) async fn open(&self, namespace: Option<String>) -> Result<Session, CliError> {
         let access = ClusterAccess { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 
 use super::error::CliError;
+use super::unused;
 use crate::http::{Client, Options, Url};
+use crate::source::address::Address;
 use crate::source::github;
 use crate::source::oci;
 use crate::source::oci::credentials::{Credentials, DockerConfig, Keychain};
@@ -74,6 +76,30 @@ pub(super) struct OriginAccess {
 }
 
 impl OriginAccess {
+    /// Refuses flags that this source does not use. `vendors` says whether charts are fetched from registries as well.
+    pub(super) fn refuse_unused(&self, source: &Address, vendors: bool) -> Result<(), CliError> {
+        let (is_registry, is_github) =
+            (matches!(source, Address::Oci(_)), matches!(source, Address::GitHub(_)));
+        if !is_registry && !vendors {
+            let flags = [
+                ("--docker-config", self.docker_config.is_some()),
+                ("--username", self.username.is_some()),
+                ("--mirror", !self.mirror.is_empty()),
+                ("--token-realm", !self.token_realm.is_empty()),
+            ];
+            unused::refuse(flags, "the source is not a registry (oci://)")?;
+        }
+        if !is_registry && !is_github && !vendors {
+            let flags = [("--ca-file", self.ca_file.is_some()), ("--plain-http", self.plain_http)];
+            unused::refuse(flags, "the source is neither a registry (oci://) nor GitHub (github://)")?;
+        }
+        let flags = [
+            ("--github-token-file", self.github_token_file.is_some()),
+            ("--github-api", self.github_api != github::GITHUB),
+        ];
+        if is_github { Ok(()) } else { unused::refuse(flags, "the source is not GitHub (github://)") }
+    }
+
     /// Creates a client that also trusts the CAs of `--ca-file`.
     pub(super) fn client(&self) -> Result<Client, CliError> {
         let ca = self.ca_file.as_deref().map(read).transpose()?;

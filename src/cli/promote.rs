@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     filename: Vec<PathBuf>,
     /// Do not query the clusters of the source stage; the commit says so
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context", "namespace", "all_namespaces", "selector"])]
     offline: bool,
     /// Promote the release although it was rolled back from the stage, and remove its hold
     #[arg(long)]
@@ -73,7 +73,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
-    delivery: Delivery,
+    pub(super) delivery: Delivery,
     #[command(flatten)]
     repository: RepositoryArguments,
     #[command(flatten, next_help_heading = "Clusters of the source stage")]

@@ -8,7 +8,7 @@ use super::forge_access::ForgeAccess;
 use super::git_access::{Authorship, GitAccess};
 use super::origin_access::OriginAccess;
 use super::output::{Format, count, print};
-use super::{CommandResult, Outcome, live, origins, terminal};
+use super::{CommandResult, Outcome, live, origins, terminal, unused};
 use crate::names::ReleaseName;
 use crate::publish::vendor::Vendor;
 use crate::publish::{self, PublishError, Published};
@@ -93,6 +93,24 @@ pub(super) struct Arguments {
     authorship: Authorship,
     #[command(flatten)]
     forge: ForgeAccess,
+}
+
+impl Arguments {
+    /// Refuses flags that neither this source nor this target uses.
+    pub(super) fn refuse_unused(&self) -> Result<(), CliError> {
+        let source: Address = self.source.parse()?;
+        self.access.refuse_unused(&source, self.vendor)?;
+        if target::is_git(self.to.strip_prefix("git+").unwrap_or(&self.to)) {
+            return Ok(());
+        }
+        let branch = ("--branch", self.branch.is_some());
+        let flags = std::iter::once(branch).chain(self.authorship.flags());
+        unused::refuse(flags, "--to is a directory, and nothing is committed")?;
+        match source {
+            Address::Git(_) => Ok(()),
+            _ => unused::refuse(self.git.flags(), "neither the source nor --to is a Git repository"),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {

@@ -61,7 +61,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
     #[command(flatten)]
-    delivery: Delivery,
+    pub(super) delivery: Delivery,
     #[command(flatten)]
     repository: RepositoryArguments,
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use super::objects;
+use super::unused::Flag;
 use crate::api::ClusterStack;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
@@ -27,6 +28,15 @@ pub(super) struct StackArguments {
 }
 
 impl StackArguments {
+    /// Returns the flags, which only a plan uses.
+    pub(super) fn flags(&self) -> [Flag; 3] {
+        [
+            ("--settings", self.settings.is_some()),
+            ("--url", self.url.is_some()),
+            ("--namespace", self.namespace.is_some()),
+        ]
+    }
+
     /// Returns the `ClusterStack` for releases such as `release`. `objects` may include the GitRepository that it
     /// refers to.
     pub(super) fn stack<'a>(

@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 
-use super::Cli;
+use super::{Cli, refuse_unused};
 
 /// The documents with commands, and their paths.
 const DOCUMENTS: [(&str, &str); 14] = [
@@ -76,6 +76,8 @@ fn documented_commands_are_accepted() {
             let line = words.join(" ");
             let parsed = Cli::try_parse_from(std::iter::once("stackflux".to_owned()).chain(words));
             assert!(parsed.is_ok(), "{document}: stackflux {line}\n{}", parsed.unwrap_err());
+            let unused = refuse_unused(&parsed.unwrap().command);
+            assert!(unused.is_ok(), "{document}: stackflux {line}\n{:?}", unused.unwrap_err());
             count += 1;
         }
     }

@@ -139,6 +139,31 @@ fn written_again_nothing_changes() {
 }
 
 #[test]
+fn dry_run_of_a_directory_touches_nothing() {
+    let example = Example::new("dry-run");
+    let first = example.generate_with(&["--dry-run"]);
+    assert_eq!((first.code, example.output.exists()), (1, false), "{}", first.stderr);
+    assert!(first.stdout.contains("W clusters/demo/one/helmrelease-one.ccm.yaml\n"), "{}", first.stdout);
+    example.generate();
+    let before = example.files();
+    fs::remove_file(example.clusters.join("two.yaml")).unwrap();
+    example.edit("one", "docker-demo-1-34-v1", "docker-demo-1-34-v2");
+    let dry = example.generate_with(&["--dry-run"]);
+    assert_eq!((dry.code, example.files()), (1, before.clone()), "{}", dry.stderr);
+    assert!(dry.stderr.contains("nothing was written"), "{}", dry.stderr);
+    example.generate();
+    let after = example.files();
+    let written = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+    let written = written.map(|(path, _)| format!("W {path}\n"));
+    let removed = before.keys().filter(|path| !after.contains_key(*path)).map(|path| format!("D {path}\n"));
+    assert_eq!(dry.stdout, written.chain(removed).collect::<String>());
+    // A Namespace that no file refers to any more goes with the next run.
+    example.generate();
+    let again = example.generate_with(&["--dry-run"]);
+    assert_eq!((again.code, again.stdout.as_str()), (0, ""), "{}", again.stderr);
+}
+
+#[test]
 fn paused_cluster_keeps_its_files_and_charts() {
     let example = Example::new("paused");
     example.generate();

@@ -24,6 +24,7 @@ use crate::cli::live::present::{self, Counted, LiveNamespace, Present, read};
 use crate::cli::live::{Access, Scope, Session, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
+use crate::cli::unused::Flag;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
 use crate::gate::Hold;
@@ -49,17 +50,29 @@ pub(super) struct LiveArguments {
     #[command(flatten)]
     access: Access,
     /// Compare all namespaces
-    #[arg(short = 'A', long, requires = "live", conflicts_with = "namespace")]
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
     /// Compare only Clusters with these labels, and the objects that all Clusters share
-    #[arg(short = 'l', long, value_name = "LABELS", requires = "live")]
+    #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
     /// Value of the operator's --default-service-account
-    #[arg(long, value_name = "NAME", requires = "live")]
+    #[arg(long, value_name = "NAME")]
     default_service_account: Option<ObjectName>,
     /// The operator's default source
     #[command(flatten)]
     source: SourceFlags,
+}
+
+impl LiveArguments {
+    /// Returns the flags, which only `--live` uses.
+    pub(super) fn flags(&self) -> impl Iterator<Item = Flag> {
+        let own = [
+            ("--all-namespaces", self.all_namespaces),
+            ("--selector", self.selector.is_some()),
+            ("--default-service-account", self.default_service_account.is_some()),
+        ];
+        self.access.flags().into_iter().chain(own).chain(self.source.flags())
+    }
 }
 
 /// The differences, in the form of the JSON output.

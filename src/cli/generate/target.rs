@@ -5,6 +5,7 @@ use std::path::Path;
 use super::planned::{Inputs, Planned};
 use super::report;
 use crate::cli::error::CliError;
+use crate::cli::unused::Flag;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::sink::changes::{ChangeKind, Changes, Refused};
 use crate::sink::directory::Directory;
@@ -26,6 +27,16 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// Returns the flags, which only a target with files uses.
+    pub(super) fn flags(&self) -> [Flag; 2] {
+        [("--overwrite", !self.overwrite.is_empty()), self.allow_prune_flag()]
+    }
+
+    /// Returns the flag that only a target with a prune budget uses.
+    pub(super) fn allow_prune_flag(&self) -> Flag {
+        ("--allow-prune", self.allow_prune.is_some())
+    }
+
     /// Returns the delivery of a plan under these rules.
     pub(super) fn delivery<'a>(&self, planned: &'a Planned, limit: Limit) -> Delivery<'a> {
         Delivery {
@@ -38,16 +49,30 @@ impl Rules {
     }
 }
 
-/// Writes files to a directory. There is no prune budget, because the directory can be reviewed before it is applied.
-pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules) -> CommandResult {
+/// Writes files to a directory; a dry run only prints which. There is no prune budget, because the directory can be
+/// reviewed before it is applied.
+pub(super) fn directory(inputs: &Inputs, path: &Path, rules: &Rules, dry_run: bool) -> CommandResult {
     let directory = Directory::new(path);
     let planned = inputs.plan(&sources(&directory)?)?;
     let changes = update(&directory, &rules.delivery(&planned, Limit::All))?;
     refuse_all(&changes, &path.display().to_string())?;
-    directory.apply(&changes)?;
-    terminal::success(format!("{}: {}", path.display(), counted(&changes)));
+    if dry_run {
+        terminal::data(&files(&changes))?;
+        terminal::note(format!("{}: nothing was written; it would be {}", path.display(), counted(&changes)));
+    } else {
+        directory.apply(&changes)?;
+        terminal::success(format!("{}: {}", path.display(), counted(&changes)));
+    }
     report::report(&planned.warnings, &planned.plan);
-    Ok(report_outcome(&planned, &changes))
+    let outcome = report_outcome(&planned, &changes);
+    Ok(if dry_run && !changes.is_empty() { Outcome::Differs } else { outcome })
+}
+
+/// Lists the files to write (`W`) and to remove (`D`), one a line.
+pub(super) fn files(changes: &Changes) -> String {
+    let written = changes.writes.keys().map(|path| format!("W {path}\n"));
+    let removed = changes.removes.iter().map(|path| format!("D {path}\n"));
+    written.chain(removed).collect()
 }
 
 /// Counts the changes of objects.

@@ -2,9 +2,10 @@
 
 use super::planned::{Inputs, Planned};
 use super::report;
-use super::target::{Rules, counted, refuse_all, report_outcome};
+use super::target::{Rules, counted, files, refuse_all, report_outcome};
 use crate::cli::error::CliError;
 use crate::cli::git_access::{Authorship, GitAccess, branch_of, explain};
+use crate::cli::unused::Flag;
 use crate::cli::{CommandResult, Outcome, terminal};
 use crate::git::{
     BareRepository, GitError, GitUrl, Message, Proposal, PushUpdateError, Signer, Snapshot, Target, Updated,
@@ -21,13 +22,20 @@ pub(super) struct GitTarget {
     /// Commit one file per object to this repository, and keep the sources and pins found there
     ///
     /// Nothing is force-pushed: if others push at the same time, the files are planned again on top of their commit.
-    #[arg(long, value_name = "URL", help_heading = "Delivery through Git")]
+    #[arg(long, value_name = "URL", group = "target", help_heading = "Delivery through Git")]
     // Not parsed by clap, whose error messages repeat invalid values, including passwords.
     pub(super) to_git: Option<String>,
     /// Branch to push to (default: the repository's HEAD branch)
     ///
     /// In an empty repository the branch is created (default: main).
-    #[arg(long, value_name = "NAME", requires = "to_git", help_heading = "Delivery through Git")]
+    // `conflicts_with` too: clap drops a `requires` whose flag conflicts with another given one.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "to_git",
+        conflicts_with = "output_dir",
+        help_heading = "Delivery through Git"
+    )]
     branch: Option<String>,
     /// Directory of the repository to write to
     #[arg(
@@ -35,18 +43,26 @@ pub(super) struct GitTarget {
         value_name = "PATH",
         default_value = ".",
         requires = "to_git",
+        conflicts_with = "output_dir",
         help_heading = "Delivery through Git"
     )]
     path: String,
-    /// Print the commit message and the files that would change, without committing
+    /// Print the files that would change, and the commit message, without writing anything
     ///
-    /// Exits with 1 if something would change.
-    #[arg(long, requires = "to_git", help_heading = "Delivery through Git")]
-    dry_run: bool,
+    /// For --output-dir and --to-git. Exits with 1 if something would change.
+    #[arg(long, requires = "target")]
+    pub(super) dry_run: bool,
     #[command(flatten)]
     access: GitAccess,
     #[command(flatten)]
     authorship: Authorship,
+}
+
+impl GitTarget {
+    /// Returns the flags that only `--to-git` uses, except those that clap checks.
+    pub(super) fn flags(&self) -> impl Iterator<Item = Flag> {
+        self.access.flags().into_iter().chain(self.authorship.flags())
+    }
 }
 
 /// One attempt: the plan on top of a commit, and its changes.
@@ -117,10 +133,7 @@ fn shown(Attempt { planned, changes, message }: &Attempt) -> CommandResult {
     if changes.is_empty() {
         terminal::success("nothing to commit");
     } else {
-        let written = changes.writes.keys().map(|path| format!("W {path}\n"));
-        let removed = changes.removes.iter().map(|path| format!("D {path}\n"));
-        let files: String = written.chain(removed).collect();
-        terminal::data(&format!("{message}\n{files}"))?;
+        terminal::data(&format!("{message}\n{}", files(changes)))?;
     }
     report::report(&planned.warnings, &planned.plan);
     let outcome = report_outcome(planned, changes);

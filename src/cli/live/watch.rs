@@ -25,7 +25,7 @@ pub(in crate::cli) struct Watch {
     #[arg(long)]
     wait: bool,
     /// Maximum time to wait with --wait, such as 90s or 10m
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", requires = "wait", value_parser = duration)]
     timeout: Duration,
 }
 

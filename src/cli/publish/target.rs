@@ -196,7 +196,7 @@ fn directory(path: &str) -> Result<String, CliError> {
 
 /// Whether the text is the address of a Git repository and not a directory. As in Git, a text with a `:`
 /// before its first `/` is not a path.
-fn is_git(text: &str) -> bool {
+pub(super) fn is_git(text: &str) -> bool {
     text.split_once(':').is_some_and(|(before, _)| !before.contains('/'))
 }
 

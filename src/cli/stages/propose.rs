@@ -7,7 +7,7 @@ use crate::cli::error::CliError;
 use crate::cli::forge_access::ForgeAccess;
 use crate::cli::git_access::{Authorship, explain};
 use crate::cli::live::block_on;
-use crate::cli::terminal;
+use crate::cli::{terminal, unused};
 use crate::forge::{Forge, MAX_BODY_BYTES, PullRequest, fenced};
 use crate::git::{self, Edit, Message, Proposal, PushUpdateError, Snapshot, Target, Updated};
 use crate::promote::document::{Document, shortened};
@@ -40,6 +40,14 @@ pub(in crate::cli) struct Change<'a> {
 }
 
 impl Delivery {
+    /// Refuses flags of a pull request with `--push`: clap drops their `requires`, because that flag conflicts with it.
+    pub(in crate::cli) fn refuse_unused(&self) -> Result<(), CliError> {
+        if self.forge.is_wanted() {
+            return Ok(());
+        }
+        unused::refuse(self.forge.flags(), "only --pull-request uses it")
+    }
+
     /// Whether a flag requests to write the change.
     pub(in crate::cli) fn is_wanted(&self) -> bool {
         self.push || self.forge.is_wanted()

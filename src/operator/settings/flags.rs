@@ -23,6 +23,9 @@ const CLUSTER: &str = "Management cluster";
 /// The flag that other flags of the default source's URL require.
 const URL: &str = "default-source-url";
 
+/// The flags that name the default source.
+const SOURCE_GROUP: &str = "default-source";
+
 /// An error for invalid combinations of flags.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -109,27 +112,30 @@ struct ElectionFlags {
 #[derive(Clone, Debug, Args)]
 pub struct SourceFlags {
     /// URL of the Git repository with the releases, for ClusterStacks without spec.source
-    #[arg(id = URL, long, value_name = "URL")]
+    #[arg(id = URL, long, value_name = "URL", group = SOURCE_GROUP)]
     url: Option<String>,
     /// Branch to follow
-    #[arg(long = "default-source-branch", value_name = "BRANCH", default_value = "main", requires = URL)]
+    // `conflicts_with` too, here and below: clap drops a `requires` whose flag conflicts with another given one.
+    #[arg(long = "default-source-branch", value_name = "BRANCH", default_value = "main", requires = URL,
+        conflicts_with = "git_repository")]
     branch: String,
     /// Secret with Flux's Git credentials
     ///
     /// The Secret must exist in the namespace of every ClusterStack that uses the default source.
-    #[arg(long = "default-source-secret", value_name = "NAME", requires = URL)]
+    #[arg(long = "default-source-secret", value_name = "NAME", requires = URL, conflicts_with = "git_repository")]
     secret: Option<String>,
     /// Interval at which Flux checks for new commits
-    #[arg(long = "default-source-interval", value_name = "DURATION", default_value = "1m", requires = URL)]
+    #[arg(long = "default-source-interval", value_name = "DURATION", default_value = "1m", requires = URL,
+        conflicts_with = "git_repository")]
     interval: api::Duration,
     /// Directory of the repository that has one directory per release
-    #[arg(long = "default-source-path", value_name = "PATH", default_value = "releases")]
+    #[arg(long = "default-source-path", value_name = "PATH", default_value = "releases", requires = SOURCE_GROUP)]
     path: String,
     /// Existing GitRepository to use instead of --default-source-url
     ///
     /// All ClusterStacks without spec.source share it.
     #[arg(long = "default-source-git-repository", value_name = "NAMESPACE/NAME", value_parser = repository,
-        conflicts_with = URL)]
+        group = SOURCE_GROUP, conflicts_with = URL)]
     git_repository: Option<GitRepositoryReference>,
 }
 
@@ -196,6 +202,15 @@ impl ElectionFlags {
 }
 
 impl SourceFlags {
+    /// Returns the flags that name the default source, and whether they are given; the others require one of them.
+    #[must_use]
+    pub fn flags(&self) -> [(&'static str, bool); 2] {
+        [
+            ("--default-source-url", self.url.is_some()),
+            ("--default-source-git-repository", self.git_repository.is_some()),
+        ]
+    }
+
     /// Returns the source that the flags describe.
     pub fn source(self) -> Result<Option<StackSource>, SettingsError> {
         let path = self.path;
