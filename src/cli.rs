@@ -46,6 +46,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::http::repair_environment;
 use crate::{git, temporary};
 use error::CliError;
 
@@ -100,6 +101,8 @@ type CommandResult = Result<Outcome, CliError>;
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    // First of all, while this process has one thread.
+    repair_environment();
     if env::args_os().skip(1).eq([git::CONNECT]) {
         return git::serve();
     }

@@ -23,7 +23,7 @@ pub use download::Expected;
 pub use error::TransportError;
 pub use link::next_page;
 pub use local::is_local;
-pub use proxy::{Proxies, Proxy, ProxyError};
+pub use proxy::{Proxies, Proxy, ProxyError, repair_environment};
 pub use receive::BodySink;
 pub use request::Request;
 pub use reqwest::{Method, Url};

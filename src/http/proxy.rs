@@ -120,6 +120,32 @@ impl Proxies {
     }
 }
 
+/// Repairs the variables that kube reads by itself, and fails for, before anything reads them: curl, Go and this module
+/// skip an empty entry of `NO_PROXY`.
+#[allow(unsafe_code, reason = "kube reads the variables of the process, and nothing else")]
+pub fn repair_environment() {
+    for variable in ["NO_PROXY", "no_proxy"] {
+        let Ok(value) = env::var(variable) else { continue };
+        let repaired = repaired(&value);
+        if repaired == value {
+            continue;
+        }
+        // SAFETY: only `cli::main` calls this function, first of all: this process has one thread.
+        unsafe {
+            match repaired.as_str() {
+                "" => env::remove_var(variable),
+                repaired => env::set_var(variable, repaired),
+            }
+        }
+    }
+}
+
+/// Returns the entries of `NO_PROXY` that mean something; only `*` if it is among them, which kube knows only alone.
+fn repaired(value: &str) -> String {
+    let entries: Vec<&str> = value.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect();
+    if entries.contains(&"*") { "*".to_owned() } else { entries.join(",") }
+}
+
 impl Exception {
     /// Parses an entry. Ignores an entry that is neither a host nor a network, as curl and Go do.
     fn parse(text: &str) -> Option<Self> {

@@ -117,8 +117,15 @@ fn api_server_request_uses_the_proxy() {
         proxy.not_asked();
     }
     let address = kubeconfig("address", "https://192.0.2.1:6443", None);
-    let run = status(&address, &[through[0], ("no_proxy", "192.0.2.0/24,")]);
-    assert!(run.contains("NO_PROXY: invalid proxy"), "what kube cannot read is named: {run}");
+    for (variable, except) in
+        [("no_proxy", "192.0.2.0/24,"), ("NO_PROXY", ", 192.0.2.1 ,,"), ("NO_PROXY", "a,*")]
+    {
+        let stderr = status(&address, &[through[0], (variable, except)]);
+        assert!(stderr.contains("https://192.0.2.1:6443/"), "the API server is requested: {stderr}");
+        proxy.not_asked();
+    }
+    let stderr = status(&address, &[through[0], ("no_proxy", "a b")]);
+    assert!(stderr.contains("NO_PROXY: invalid proxy"), "what kube cannot read is named: {stderr}");
     let here = kubeconfig("here", "https://127.0.0.1:1", None);
     status(&here, &through);
     proxy.not_asked();
@@ -144,7 +151,7 @@ fn operator_request_uses_the_proxy() {
     let proxy = Proxy::start();
     let config = kubeconfig("operator", "https://api.example.org:6443", None);
     let arguments = ["operator", "--kubeconfig", &config, "--runtime-namespace", "flux-system"];
-    let mut command = program(&arguments, &[("HTTPS_PROXY", &proxy.url)]);
+    let mut command = program(&arguments, &[("HTTPS_PROXY", &proxy.url), ("NO_PROXY", "example.com,")]);
     let _operator = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     assert_eq!(proxy.asked(), ("CONNECT api.example.org:6443 HTTP/1.1".to_owned(), true));
 }

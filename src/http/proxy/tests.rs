@@ -88,3 +88,19 @@ fn malformed_proxy_names_the_variable() {
         }
     }
 }
+
+#[test]
+fn no_proxy_is_repaired_for_kube() {
+    for (value, expected) in [
+        ("", ""),
+        (" ", ""),
+        (",", ""),
+        ("a,b,", "a,b"),
+        (",a, ,b:1,10.0.0.0/8", "a,b:1,10.0.0.0/8"),
+        ("a.example.org", "a.example.org"),
+        ("*", "*"),
+        ("localhost,*", "*"),
+    ] {
+        assert_eq!(repaired(value), expected, "{value:?}");
+    }
+}
