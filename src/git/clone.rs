@@ -17,6 +17,9 @@ const MAX_LOOSE_OBJECTS: usize = 100;
 /// Default branch of an empty repository.
 const FIRST_BRANCH: &str = "main";
 
+/// Prefix of the branches that stackflux pushes for pull requests.
+const PULL_REQUESTS: &str = "stackflux/";
+
 /// File name of the lock in the directory.
 const LOCK: &str = "stackflux.lock";
 
@@ -138,14 +141,17 @@ impl BareRepository {
         Ok(commit)
     }
 
-    /// Returns the branch that the repository's `HEAD` names; `main` if the repository is empty.
+    /// Returns the branch that the repository's `HEAD` names. If it names none that exists, returns the only branch, not
+    /// counting those for pull requests; `main` if the repository is empty.
     pub fn default_branch(&self) -> Result<String, GitError> {
         let (_, refs) = self.fetch_named("HEAD", "refs/stackflux/HEAD")?;
         let branches = refs.branches;
-        match refs.head {
-            Some(branch) => Ok(branch),
-            None if branches.is_empty() => Ok(FIRST_BRANCH.to_owned()),
-            None => Err(GitError::NoHead { url: self.url(), branches }),
+        let mut others = branches.iter().filter(|branch| !branch.starts_with(PULL_REQUESTS));
+        match (refs.head, others.next(), others.next()) {
+            (Some(branch), ..) => Ok(branch),
+            (None, Some(only), None) => Ok(only.clone()),
+            (None, None, _) if branches.is_empty() => Ok(FIRST_BRANCH.to_owned()),
+            _ => Err(GitError::NoHead { url: self.url(), branches }),
         }
     }
 

@@ -71,7 +71,11 @@ impl Remote {
     fn look_up(&self, clone: &BareRepository) -> Result<CommitId, OriginError> {
         let fetch = |reference| clone.fetch(&reference).map_err(|error| self.failed(error));
         let Some(name) = &self.address.reference else {
-            return fetch(Reference::Head)?.ok_or_else(|| self.missing("a commit".to_owned()));
+            if let Some(commit) = fetch(Reference::Head)? {
+                return Ok(commit);
+            }
+            let branch = clone.default_branch().map_err(|error| self.failed(error))?;
+            return fetch(Reference::Branch(branch))?.ok_or_else(|| self.missing("a commit".to_owned()));
         };
         if let Ok(commit) = name.parse() {
             return fetch(Reference::Commit(commit))?.ok_or_else(|| self.missing(format!("commit {name}")));

@@ -125,6 +125,20 @@ fn first_branch_is_that_of_head() {
 }
 
 #[test]
+fn only_branch_is_the_default_without_head() {
+    let (_directory, url, commit) = remote();
+    let repository = Repository::open(&url).unwrap();
+    repository.set_head("refs/heads/master").unwrap();
+    let clone = BareRepository::temporary(access(&url)).unwrap();
+    assert_eq!(clone.default_branch().unwrap(), "main", "git init --bare, and a first push");
+    let object = repository.find_commit(commit.0).unwrap();
+    repository.branch("stackflux/publish-demo", &object, false).unwrap();
+    assert_eq!(clone.default_branch().unwrap(), "main", "and a pull request");
+    repository.find_reference("refs/heads/main").unwrap().delete().unwrap();
+    assert!(matches!(clone.default_branch(), Err(GitError::NoHead { .. })), "only a pull request");
+}
+
+#[test]
 fn branch_is_created_in_empty_repository_only() {
     let (_directory, url, commit) = remote();
     let clone = BareRepository::temporary(access(&url)).unwrap();

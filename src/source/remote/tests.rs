@@ -59,6 +59,15 @@ fn listing_finds_releases_with_or_without_path() {
 }
 
 #[test]
+fn only_branch_is_read_if_head_names_another() {
+    let (directory, _) = repository();
+    let remote = git2::Repository::open(directory.path().join("remote.git")).unwrap();
+    remote.set_head("refs/heads/master").unwrap();
+    let listing = wait(origin(&directory, "").list()).unwrap();
+    assert_eq!(listing.releases, [name(V1), name(V2)].into());
+}
+
+#[test]
 fn release_is_pinned_to_its_last_change() {
     let (directory, commits) = repository();
     let origin = origin(&directory, "");

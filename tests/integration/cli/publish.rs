@@ -172,6 +172,19 @@ fn branch_defaults_to_that_of_the_repository() {
 }
 
 #[test]
+fn empty_repository_whose_head_names_another_branch_is_used() {
+    let directory = with_stack("publish-head");
+    git(&directory, &["init", "-q", "--bare", "--initial-branch=master", "stacks.git"]);
+    let to = format!("file://{}/stacks.git", directory.display());
+    for state in ["is published", "already has"] {
+        let run = publish(&directory, "stack", &to, &["--release", RELEASE]);
+        assert!(run.code == 0 && run.stderr.contains(state), "{}", run.stderr);
+    }
+    let releases = run(&directory, &["releases", &format!("git+{to}")]);
+    assert!(releases.code == 0 && releases.stdout.contains(RELEASE), "{}", releases.stderr);
+}
+
+#[test]
 fn target_like_a_server_is_not_a_directory() {
     let directory = with_stack("publish-colon");
     for to in ["git.example.com:stacks.git", "bob:s3cret@git.example.com:stacks.git", "ext::sh -c x"] {
