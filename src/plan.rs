@@ -93,8 +93,14 @@ impl Plan {
         Self { objects, held: self.held.clone() }
     }
 
-    /// Takes in what another plan holds. An object that both hold must be the same.
+    /// Takes in what another plan holds. An object that both hold must be the same; otherwise nothing is taken in.
     pub fn merge(&mut self, other: Self) -> Result<(), PlanError> {
+        let is_conflict = |order: &Order, object: &PlannedObject| {
+            self.objects.get(order).is_some_and(|same| same != object)
+        };
+        if let Some(((.., id), _)) = other.objects.iter().find(|(order, object)| is_conflict(order, object)) {
+            return Err(PlanError::Conflict(id.clone()));
+        }
         self.held.extend(other.held);
         other.objects.into_values().try_for_each(|object| self.insert(object))
     }

@@ -279,6 +279,18 @@ fn two_plans_of_one_identity_must_agree() {
 }
 
 #[test]
+fn conflicting_plan_is_not_merged_in_part() {
+    let mut plan = Fixture::new().plan("v1", &["one"]);
+    let before = plan.clone();
+    let mut other = Fixture::new();
+    other.stack.source.url = "https://git.example.org/other.git".to_owned();
+    let mut other = other.plan("v1", &["one", "two"]);
+    other.merge(Plan::of_namespace("new")).unwrap();
+    assert!(plan.merge(other).is_err());
+    assert_eq!(plan, before);
+}
+
+#[test]
 fn second_delivery_changes_nothing() {
     let plan = Fixture::new().plan("v1", &["one", "two"]);
     assert_eq!(diff(&plan, &Inventory::of(&plan)), []);

@@ -102,10 +102,14 @@ impl Job {
             last = Attempt { base: self.seen(snapshot)?, held: conflicts.clone(), message: None };
             self.proposal(snapshot, &plan, &scope, &mut last)
         };
-        let push_to = if self.by_pull_request { self.own_branch(&clone, &mut propose)? } else { None };
-        let target = Target { branch: self.branch.clone(), push_to };
-        let updated = update(&clone, &target, self.access.signer.as_ref(), propose)?;
-        let proposed = target.push_to.filter(|_| updated != Updated::Nothing);
+        let own_branch = if self.by_pull_request { self.own_branch(&clone, &mut propose)? } else { None };
+        let target = self.target(own_branch);
+        let updated = match &target {
+            Some(target) => update(&clone, target, self.access.signer.as_ref(), propose)?,
+            None => Updated::Nothing,
+        };
+        let push_to = target.and_then(|target| target.push_to);
+        let proposed = push_to.filter(|_| updated != Updated::Nothing);
         let proposed = proposed.zip(last.message.take());
         let proposed = proposed.map(|(branch, message)| Proposed { branch, message });
         let pushed = match updated {
@@ -145,6 +149,13 @@ impl Job {
             let (stack, digest) = (self.stack.replace('/', "-"), proposal.edit.digest().short());
             format!("stackflux/{stack}-{}", digest.get(..8).unwrap_or_default())
         }))
+    }
+
+    /// Returns where to push; `None` if a change needs a pull request and there is none: what another author pushes
+    /// meanwhile is for the next pass, because no change of this pass goes to the branch itself.
+    fn target(&self, own_branch: Option<String>) -> Option<Target> {
+        let is_allowed = own_branch.is_some() || !self.by_pull_request;
+        is_allowed.then(|| Target { branch: self.branch.clone(), push_to: own_branch })
     }
 
     /// Merges the plans of all subjects, and returns the subjects whose objects conflict.

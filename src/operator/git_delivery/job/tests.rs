@@ -1,17 +1,25 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use git2::Repository;
 use tempfile::TempDir;
 
 use super::*;
 use crate::git::tests::{access, bare, identity};
+use crate::plan::tests::fixture::Fixture;
 
 const PATH: &str = "fleet";
 
 /// Runs a pass with nothing to commit, after Flux applied this revision of `main`.
 fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -> Done {
     let kustomization = (Key::new("flux-system", "fleet"), Some(format!("main@sha1:{applied}")));
-    let job = Job {
+    let kustomizations = [kustomization].into();
+    Job { before, kustomizations, ..job(remote, clones) }.run().unwrap()
+}
+
+/// Returns a pass with nothing to commit.
+fn job(remote: &Path, clones: &Path) -> Job {
+    Job {
         stack: "stacks/docker-demo-1-34".to_owned(),
         access: CloneAccess {
             directory: clones.to_owned(),
@@ -23,12 +31,11 @@ fn pass(remote: &Path, clones: &Path, before: Option<Seen>, applied: CommitId) -
         path: PATH.to_owned(),
         by_pull_request: false,
         batch: Batch::new(),
-        before,
-        kustomizations: [kustomization].into(),
+        before: None,
+        kustomizations: BTreeMap::new(),
         applied: Applied::new(),
         may_write: Box::new(|| true),
-    };
-    job.run().unwrap()
+    }
 }
 
 /// Resets `main` to a commit without parents that contains one file of the operator.
@@ -56,4 +63,32 @@ fn rewritten_history_with_the_same_files_is_applied() {
     let done = pass(&remote, clones.path(), done.seen, second);
     assert_eq!((done.lagging, done.seen.unwrap().commit), (None, second));
     assert_eq!(done.pushed, None, "nothing was to be committed");
+}
+
+#[test]
+fn change_without_a_pull_request_branch_is_not_pushed() {
+    let (remote, clones) = (Path::new("/nowhere"), Path::new("/nowhere"));
+    let target = |by_pull_request, own_branch: Option<&str>| {
+        let job = Job { by_pull_request, ..job(remote, clones) };
+        job.target(own_branch.map(str::to_owned)).map(|target| (target.branch, target.push_to))
+    };
+    let main = || "main".to_owned();
+    assert_eq!(target(false, None), Some((main(), None)));
+    assert_eq!(target(true, Some("stackflux/x")), Some((main(), Some("stackflux/x".to_owned()))));
+    assert_eq!(target(true, None), None, "the base had the change, and it may have moved since");
+}
+
+#[test]
+fn conflicting_subject_is_not_committed_in_part() {
+    let (mut other, mut plan) = (Fixture::new(), Plan::default());
+    other.stack.source.url = "https://git.example.org/other.git".to_owned();
+    plan.merge(Plan::of_namespace("a")).unwrap();
+    plan.merge(other.plan("v1", &["one"])).unwrap();
+    let (first, second) = (Subject::Release("v1".to_owned()), Subject::Release("v2".to_owned()));
+    let planned = |plan: Plan| Change::Planned(Arc::new(plan));
+    let changes = [(first, planned(Fixture::new().plan("v1", &["one"]))), (second.clone(), planned(plan))];
+    let job = Job { batch: changes.into(), ..job(Path::new("/nowhere"), Path::new("/nowhere")) };
+    let (merged, conflicts) = job.merged();
+    assert_eq!(conflicts.keys().collect::<Vec<_>>(), [&second]);
+    assert_eq!(merged.digest(), Fixture::new().plan("v1", &["one"]).digest());
 }
