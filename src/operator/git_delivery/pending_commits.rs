@@ -27,6 +27,16 @@ pub enum Subject {
     Object(ObjectId, Option<Key>),
 }
 
+impl Subject {
+    /// Whether the subject belongs to a Cluster.
+    fn is_of(&self, cluster: &Key) -> bool {
+        match self {
+            Self::Cluster(key) | Self::Object(_, Some(key)) => key == cluster,
+            Self::Source | Self::Release(_) | Self::Object(_, None) => false,
+        }
+    }
+}
+
 /// The requested state of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -106,11 +116,11 @@ impl PendingCommits {
     ) -> CommitState {
         let digest = change.digest();
         let mut all = self.lock();
-        if let (Subject::Cluster(_), Change::Planned(_)) = (&subject, &change) {
+        if let (Subject::Cluster(cluster), Change::Planned(_)) = (&subject, &change) {
             // If a Cluster moves to another ClusterStack, only the repository of the new one counts.
             all.iter_mut()
                 .filter(|(other, _)| *other != stack)
-                .for_each(|(_, subjects)| subjects.pass_on(&subject));
+                .for_each(|(_, subjects)| subjects.pass_on(cluster));
         }
         let subjects = all.entry(stack.clone()).or_default();
         if subjects.committed.get(&subject) == Some(&digest) {
@@ -187,13 +197,9 @@ impl PendingCommits {
 
     /// Forgets a Cluster that no reconcile will request again.
     pub fn forget_cluster(&self, cluster: &Key) {
-        let is_its = |subject: &Subject| match subject {
-            Subject::Cluster(key) | Subject::Object(_, Some(key)) => key == cluster,
-            Subject::Source | Subject::Release(_) | Subject::Object(_, None) => false,
-        };
         for subjects in self.lock().values_mut() {
-            subjects.committed.retain(|subject, _| !is_its(subject));
-            subjects.requested.retain(|subject, _| !is_its(subject));
+            subjects.committed.retain(|subject, _| !subject.is_of(cluster));
+            subjects.requested.retain(|subject, _| !subject.is_of(cluster));
         }
     }
 
@@ -252,10 +258,13 @@ impl Subjects {
         }
     }
 
-    /// Hands over the files of a subject to another `ClusterStack`.
-    fn pass_on(&mut self, subject: &Subject) {
-        self.cancel(subject);
-        self.committed.remove(subject);
+    /// Hands over the files of a Cluster to another `ClusterStack`. Removals of its objects are cancelled: the new release
+    /// may have them, perhaps in the same file.
+    fn pass_on(&mut self, cluster: &Key) {
+        self.cancel(&Subject::Cluster(cluster.clone()));
+        let is_removal = |subject: &Subject| matches!(subject, Subject::Object(..));
+        self.requested.retain(|subject, _| !(is_removal(subject) && subject.is_of(cluster)));
+        self.committed.retain(|subject, _| !subject.is_of(cluster));
     }
 
     /// Forgets the removal of objects that a plan contains.

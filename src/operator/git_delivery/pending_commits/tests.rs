@@ -152,6 +152,26 @@ fn moved_cluster_is_committed_only_by_its_new_stack() {
 }
 
 #[test]
+fn moved_cluster_keeps_an_object_whose_removal_was_pending() {
+    let (commits, old, new) = (PendingCommits::default(), key("1-34"), key("1-35"));
+    let Subject::Object(id, _) = object("cni") else { panic!() };
+    let remove = |stack: &Key, cluster: &str| {
+        let subject = Subject::Object(id.clone(), Some(key(cluster)));
+        commits.enqueue(stack, subject, Change::Gone, requester(cluster))
+    };
+    remove(&old, "one");
+    remove(&old, "two");
+    commits.enqueue(&new, Subject::Cluster(key("one")), plan("cni"), requester("one"));
+    let others = Subject::Object(id.clone(), Some(key("two")));
+    assert_eq!(commits.requested(&old), Batch::from([(others, Change::Gone)]), "the other Cluster stays");
+    // A removal that was committed before is requested again after the Cluster is back.
+    remove(&old, "one");
+    commits.complete(&old, &commits.requested(&old), &NOTHING_HELD);
+    commits.enqueue(&new, Subject::Cluster(key("one")), plan("other"), requester("one"));
+    assert_eq!(remove(&old, "one"), CommitState::Pending);
+}
+
+#[test]
 fn deleted_cluster_leaves_no_pending_change() {
     let (commits, stack) = (PendingCommits::default(), key("demo"));
     let Subject::Object(id, _) = object("x") else { panic!() };
