@@ -84,6 +84,8 @@ fn roll_up(result: Result<Report, Stop>, interval: Duration) -> (Option<Report>,
     match result {
         Ok(report) => (Some(report), Next::After(interval)),
         Err(Stop::Busy) => (None, Next::After(REQUEUE_BUSY_AFTER)),
+        // The change is an event, which starts the next publication; without the Lease there is none.
+        Err(Stop::Changed) => (None, Next::Await),
         Err(Stop::Held(hold, class)) => {
             let next = match class {
                 Class::Transient => Next::Retry,
@@ -99,6 +101,8 @@ fn roll_up(result: Result<Report, Stop>, interval: Duration) -> (Option<Report>,
 enum Stop {
     /// Another task of this process is writing to the same repository.
     Busy,
+    /// The `ClusterStack` was changed, suspended or deleted, or this process is no longer the leader.
+    Changed,
     /// A problem, and whether a retry can help.
     Held(Hold, Class),
 }
@@ -124,27 +128,73 @@ async fn publish_missing(
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let target = publish::Target::of(context, key, git, upstream).await?;
     let decision = decide(stack, &listing, &target.clone().releases(context).await?);
-    let (mut is_changed, mut failures, mut held) = (false, Vec::new(), Vec::new());
-    for name in &decision.missing {
-        // An unusable release does not block the others.
-        match publish_one(context, &*origin, name, &target, &upstream.url).await {
-            Ok(Ok(Published::Written(committed))) => {
-                info!(stack = %key, release = %name, commit = %committed.commit, "published");
-                is_changed = true;
-            }
-            Ok(Ok(Published::Unchanged)) => {}
-            Ok(Err(refused)) => held.push(PublishError::Held(refused).to_string()),
-            Err(Stop::Held(failure, class)) => failures.push((failure, class)),
-            Err(Stop::Busy) => return Err(Stop::Busy),
+    let is_current =
+        || context.api.may_write() && is_unchanged(stack, context.caches.stacks.get(key).as_deref());
+    let publish = async |name: ReleaseName| {
+        let published = publish_one(context, &*origin, &name, &target, &upstream.url, is_current).await;
+        if let Ok(Ok(Published::Written(committed))) = &published {
+            info!(stack = %key, release = %name, commit = %committed.commit, "published");
         }
-    }
-    if is_changed {
+        published
+    };
+    let publication = publish_each(decision.missing, is_current, publish).await;
+    if publication.is_changed {
         request_fetch(context, stack).await;
     }
-    if let Some((hold, class)) = together(failures) {
+    if let Some(stop) = publication.stop {
+        return Err(stop);
+    }
+    if let Some((hold, class)) = together(publication.failures) {
         return Err(Stop::Held(hold, class));
     }
-    Ok(report(&decision.offered, &listing, &held))
+    Ok(report(&decision.offered, &listing, &publication.held))
+}
+
+/// Whether a `ClusterStack` is as it was when the publication was decided.
+fn is_unchanged(before: &ClusterStack, now: Option<&ClusterStack>) -> bool {
+    let (before, now) = (&before.metadata, now.map(|now| &now.metadata));
+    now.is_some_and(|now| {
+        now.deletion_timestamp.is_none() && (&now.uid, now.generation) == (&before.uid, before.generation)
+    })
+}
+
+/// The result of publishing one release, or its hold.
+type PublishedOne<C> = Result<Result<Published<C>, holds::Hold>, Stop>;
+
+/// The results of publishing several releases.
+#[derive(Default)]
+struct Publication {
+    /// Whether a release was pushed.
+    is_changed: bool,
+    failures: Vec<(Hold, Class)>,
+    held: Vec<String>,
+    /// The reason why the later releases were not tried.
+    stop: Option<Stop>,
+}
+
+/// Publishes releases one after the other. One that is unusable does not block the others.
+async fn publish_each<C>(
+    missing: Vec<ReleaseName>,
+    is_current: impl Fn() -> bool,
+    mut publish: impl AsyncFnMut(ReleaseName) -> PublishedOne<C>,
+) -> Publication {
+    let mut publication = Publication::default();
+    for name in missing {
+        if !is_current() {
+            publication.stop = Some(Stop::Changed);
+            break;
+        }
+        match publish(name).await {
+            Ok(Ok(published)) => publication.is_changed |= matches!(published, Published::Written(_)),
+            Ok(Err(refused)) => publication.held.push(PublishError::Held(refused).to_string()),
+            Err(Stop::Held(failure, class)) => publication.failures.push((failure, class)),
+            Err(stop) => {
+                publication.stop = Some(stop);
+                break;
+            }
+        }
+    }
+    publication
 }
 
 /// Publishes a release, or returns its hold without fetching it.
@@ -154,13 +204,18 @@ async fn publish_one(
     name: &ReleaseName,
     target: &publish::Target,
     url: &str,
-) -> Result<Result<Published<Committed>, holds::Hold>, Stop> {
+    is_current: impl Fn() -> bool,
+) -> PublishedOne<Committed> {
     if let Some(hold) = target.clone().held(context, name.clone()).await? {
         return Ok(Err(hold));
     }
     let fetched = within(FETCH_TIMEOUT, url, origin.fetch(name)).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
+    // A fetch can take minutes.
+    if !is_current() {
+        return Err(Stop::Changed);
+    }
     target.clone().publish(context, fetched).await.map(Ok)
 }
 

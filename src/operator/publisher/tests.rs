@@ -63,6 +63,7 @@ fn failure_that_may_pass_is_retried() {
         (Ok(published()), Some(ConditionStatus::True), Next::After(interval)),
         // The last report stays.
         (Err(Stop::Busy), None, Next::After(REQUEUE_BUSY_AFTER)),
+        (Err(Stop::Changed), None, Next::Await),
         (held(Class::Transient), Some(ConditionStatus::False), Next::Retry),
         (held(Class::Terminal), Some(ConditionStatus::False), Next::After(interval)),
     ] {
@@ -78,4 +79,75 @@ async fn endless_upstream_times_out() {
         within(Duration::from_millis(1), "oci://registry.example.com/stacks", endless).await.unwrap_err();
     assert_eq!(error.class(), Class::Transient, "the next look may have an answer");
     assert_eq!(error.to_string(), "oci://registry.example.com/stacks: timed out after 0 s");
+}
+
+/// Publishes as many releases as there are results, and returns the publication and the number of those that were tried.
+/// The `ClusterStack` changes after `changes_after` of them.
+async fn publication(results: Vec<PublishedOne<()>>, changes_after: usize) -> (Publication, usize) {
+    let names = (1..=results.len()).map(|number| format!("openstack-scs-1-32-v{number}").parse().unwrap());
+    let (mut results, tried) = (results.into_iter(), std::cell::Cell::new(0));
+    let publication = publish_each(
+        names.collect(),
+        || tried.get() < changes_after,
+        async |_| {
+            tried.set(tried.get() + 1);
+            results.next().unwrap()
+        },
+    );
+    (publication.await, tried.get())
+}
+
+#[tokio::test]
+async fn pushed_release_is_fetched_whatever_follows() {
+    let (written, held) = (
+        || Ok(Ok(Published::Written(()))),
+        |class| Err(Stop::Held(hold(Reason::PublishFailed, "m".to_owned()), class)),
+    );
+    let (found, tried) = publication(vec![written(), Err(Stop::Busy), written()], 9).await;
+    assert!(found.is_changed && matches!(found.stop, Some(Stop::Busy)), "the clone is busy");
+    assert_eq!(tried, 2);
+    let (found, tried) =
+        publication(vec![written(), held(Class::Terminal), Ok(Ok(Published::Unchanged))], 9).await;
+    assert!(found.is_changed && found.stop.is_none(), "the next release is tried");
+    assert_eq!((tried, found.failures.len()), (3, 1));
+    let (found, _) = publication(vec![Err(Stop::Busy)], 9).await;
+    assert!(!found.is_changed, "nothing was pushed");
+}
+
+#[tokio::test]
+async fn changed_stack_publishes_no_further_release() {
+    let written = || Ok(Ok(Published::Written(())));
+    for (changes_after, expected) in [(0, 0), (1, 1), (3, 3)] {
+        let (found, tried) = publication(vec![written(), written(), written()], changes_after).await;
+        assert_eq!((tried, found.is_changed), (expected, expected > 0));
+        assert_eq!(matches!(found.stop, Some(Stop::Changed)), expected < 3, "{changes_after}");
+    }
+}
+
+#[test]
+fn publication_is_for_an_unchanged_stack() {
+    let stack = |metadata: serde_json::Value| -> ClusterStack {
+        serde_json::from_value(serde_json::json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata,
+            "spec": {"provider": "openstack", "name": "scs", "kubernetesVersion": "1.32"},
+        }))
+        .unwrap()
+    };
+    let of = |uid: &str, generation: u32| {
+        stack(
+            serde_json::json!({"name": "demo", "uid": uid, "generation": generation, "resourceVersion": "7"}),
+        )
+    };
+    let mut deleted = of("a", 1);
+    deleted.metadata.deletion_timestamp =
+        Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time("2026-11-25T00:00:00Z".parse().unwrap()));
+    for (now, expected, why) in [
+        (Some(of("a", 1)), true, "only its status changed"),
+        (Some(of("a", 2)), false, "it was suspended, or its upstream source changed"),
+        (Some(of("b", 1)), false, "it was recreated"),
+        (Some(deleted), false, "it is being deleted"),
+        (None, false, "it was deleted"),
+    ] {
+        assert_eq!(is_unchanged(&of("a", 1), now.as_ref()), expected, "{why}");
+    }
 }
