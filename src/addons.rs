@@ -27,8 +27,9 @@ pub use decision::{
     AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of,
 };
 pub use deletion::{
-    FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts, decide_suppression,
-    deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,
+    CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts,
+    committed_files, decide_suppression, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
+    prune_hold, suppressed,
 };
 pub use handover::{
     Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled, is_orphaning,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::cluster_uid;
 use super::handover::possibly_owned;
 use crate::api::cluster_addon::ClusterAddonStatus;
-use crate::api::{ClusterAddon, ConditionType, Reason};
+use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, field, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -108,6 +108,49 @@ pub struct Suppressed {
     pub deletes: bool,
     /// Whether the deletion is one of the operator. What Flux applied from a repository, Flux deletes.
     pub is_counted: bool,
+}
+
+/// The place of a Cluster's files, which are removed from the repository before the objects are deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommittedFiles {
+    /// No existing `ClusterStack` commits files of the Cluster.
+    Nowhere,
+    /// The repository of a `ClusterStack`.
+    InRepository {
+        /// The `ClusterStack`.
+        stack: Key,
+        /// Whether the `ClusterStack` is suspended, so that nothing is committed for it.
+        is_suspended: bool,
+    },
+    /// The operator of another shard commits them. It removes them, and then suspends and deletes the objects.
+    InAnotherShard,
+    /// The API server has the `ClusterStack`, and the cache lacks it: nothing can be decided.
+    Unknown {
+        /// The `ClusterStack`.
+        stack: Key,
+    },
+}
+
+/// Returns the place of a Cluster's files. `committing` is the `ClusterStack` that committed them, `cached` is it according
+/// to the cache, and `live` according to the API server, which is asked if the cache lacks it: an incomplete list must not
+/// leave the files in the repository, because Flux would create the deleted objects again.
+#[must_use]
+pub fn committed_files(
+    committing: Option<&Key>,
+    cached: Option<&ClusterStack>,
+    live: Option<&ClusterStack>,
+    is_sharded: bool,
+) -> CommittedFiles {
+    let Some(stack) = committing.cloned() else { return CommittedFiles::Nowhere };
+    let is_by_git = |stack: &ClusterStack| stack.spec.delivery.git().is_some();
+    match (cached, live) {
+        (Some(cached), _) if is_by_git(cached) => {
+            CommittedFiles::InRepository { stack, is_suspended: cached.spec.suspend }
+        }
+        (None, Some(_)) if is_sharded => CommittedFiles::InAnotherShard,
+        (None, Some(live)) if is_by_git(live) => CommittedFiles::Unknown { stack },
+        _ => CommittedFiles::Nowhere,
+    }
 }
 
 /// The removal of a Cluster's files from the repository that Flux applies.

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::ClusterStack;
+use crate::names::Key;
 
 /// An object that Flux applies from a repository, with these changes.
 fn applied_by_flux(kind: &str, addon: &str, changes: &Value) -> Arc<FluxObject> {
@@ -67,4 +69,37 @@ fn removal_of_a_file_is_counted_once() {
         let reason = found.hold.as_ref().map(|hold| hold.reason);
         assert_eq!(format!("{:?} {reason:?}", found.decision), expected, "{why}");
     }
+}
+
+#[test]
+fn uncached_stack_is_believed_to_be_gone_only_if_confirmed() {
+    let stack = |by_git: bool, suspend: bool| -> ClusterStack {
+        let git = json!({"url": "https://git.example.org/fleet.git", "path": "fleet"});
+        let delivery = if by_git { json!({"mode": "Git", "git": git}) } else { json!({}) };
+        let spec = json!({
+            "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "suspend": suspend,
+            "delivery": delivery,
+        });
+        serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+            "metadata": {"name": "demo", "namespace": "stacks"}, "spec": spec,
+        }))
+        .unwrap()
+    };
+    let (key, by_git, by_api) = (Key::new("stacks", "demo"), stack(true, false), stack(false, false));
+    let unknown = CommittedFiles::Unknown { stack: key.clone() };
+    let repository = |is_suspended| CommittedFiles::InRepository { stack: key.clone(), is_suspended };
+    for (cached, live, is_sharded, expected, why) in [
+        (Some(&by_git), None, false, repository(false), "the cache has it"),
+        (Some(&stack(true, true)), None, true, repository(true), "it is suspended"),
+        (Some(&by_api), None, false, CommittedFiles::Nowhere, "it is not delivered through Git now"),
+        (None, None, false, CommittedFiles::Nowhere, "it is deleted"),
+        (None, None, true, CommittedFiles::Nowhere, "it is deleted"),
+        (None, Some(&by_git), false, unknown, "a list was incomplete"),
+        (None, Some(&by_api), false, CommittedFiles::Nowhere, "it has no files"),
+        (None, Some(&by_git), true, CommittedFiles::InAnotherShard, "another operator watches it"),
+    ] {
+        assert_eq!(committed_files(Some(&key), cached, live, is_sharded), expected, "{why}");
+    }
+    assert_eq!(committed_files(None, None, None, false), CommittedFiles::Nowhere, "nothing was committed");
 }

@@ -27,8 +27,9 @@ use super::super::{events, finalizer, status, write};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
-    FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts, decide_suppression,
-    deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported, prune_hold, suppressed,
+    CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts,
+    committed_files, decide_suppression, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
+    prune_hold, suppressed,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::flux::FluxKind;
@@ -64,12 +65,17 @@ pub(super) async fn suspend_and_delete(
     if !context.is_terminating(&key.namespace) {
         write_status(context, addon, &why, None).await?;
     }
-    if is_of_another_shard(context, addon).await? {
-        return Ok(Next::Await);
-    }
+    let repository = match files_of(context, addon).await? {
+        CommittedFiles::Nowhere => None,
+        CommittedFiles::InRepository { stack, is_suspended } => Some((stack, is_suspended)),
+        CommittedFiles::InAnotherShard => return Ok(Next::After(REQUEUE_UNPRUNED_AFTER)),
+        CommittedFiles::Unknown { stack } => {
+            warn!(%stack, "the API server has the ClusterStack, and the cache does not: nothing is deleted yet");
+            return Ok(Next::After(REQUEUE_AFTER));
+        }
+    };
     // Read the objects after the requests above: Flux or a user may have written an object in between.
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(&**addon)));
-    let repository = repository_of(context, addon);
     let mut suppression = decide_suppression(&SuppressionFacts {
         cluster: gathered.cluster.as_ref().map(|cluster| &cluster.cluster),
         addon,
@@ -123,17 +129,15 @@ async fn prune(
     Ok(if suppression.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
 }
 
-/// Whether a `ClusterStack` that this operator does not watch commits the Cluster's files. The operator of that shard
-/// removes them from the repository, and then suspends and deletes the rest.
-async fn is_of_another_shard(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let Some(stack) = committing_stack(addon).filter(|_| context.is_sharded()) else {
-        return Ok(false);
+/// Returns the place of a Cluster's files. Asks the API server for a `ClusterStack` that the cache lacks.
+async fn files_of(context: &Context, addon: &ClusterAddon) -> Result<CommittedFiles, RequestError> {
+    let committing = committing_stack(addon);
+    let cached = committing.as_ref().and_then(|stack| context.caches.stacks.get(stack));
+    let live: Option<ClusterStack> = match &committing {
+        Some(stack) if cached.is_none() => context.api.get(stack).await?,
+        _ => None,
     };
-    if context.caches.stacks.get(&stack).is_some() {
-        return Ok(false);
-    }
-    let found: Option<ClusterStack> = context.api.get(&stack).await?;
-    Ok(found.is_some())
+    Ok(committed_files(committing.as_ref(), cached.as_deref(), live.as_ref(), context.is_sharded()))
 }
 
 /// Suspends and deletes the objects that a `ClusterAddon` left to the next one, if the Cluster is deleted before that
@@ -152,29 +156,15 @@ async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, R
     Ok(Next::Await)
 }
 
-/// The `ClusterStack` whose repository has the files of a Cluster.
-struct Repository {
-    stack: Key,
-    suspended: bool,
-}
-
-fn repository_of(context: &Context, addon: &ClusterAddon) -> Option<Repository> {
-    let key = committing_stack(addon)?;
-    let stack = context.caches.stacks.get(&key)?;
-    stack.spec.delivery.git()?;
-    Some(Repository { stack: key, suspended: stack.spec.suspend })
-}
-
 /// Removes a Cluster's files from the repository that Flux applies. Returns the hold until the removal is committed,
 /// because it is forgotten once the `ClusterAddon` is deleted. Flux then deletes the objects, all of which are suspended.
-fn remove_files(context: &Context, key: &Key, repository: &Repository) -> Option<Hold> {
+fn remove_files(context: &Context, key: &Key, (stack, is_suspended): &(Key, bool)) -> Option<Hold> {
     let requester = (Queue::Cluster, key.clone());
-    match commit(context, &repository.stack, Subject::Cluster(key.clone()), Change::Gone, requester) {
+    match commit(context, stack, Subject::Cluster(key.clone()), Change::Gone, requester) {
         CommitState::Committed => None,
-        _ if repository.suspended => {
+        _ if *is_suspended => {
             let message = format!(
-                "ClusterStack {} is suspended: the Cluster's files are not removed from the repository",
-                repository.stack
+                "ClusterStack {stack} is suspended: the Cluster's files are not removed from the repository"
             );
             Some(Hold { reason: Reason::Suspended, message })
         }
