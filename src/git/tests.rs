@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::{Repository, RepositoryInitOptions};
+use git2::{Oid, Repository, RepositoryInitOptions};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use super::{Access, BareRepository, Credentials, Edit, Identity};
+use super::{Access, BareRepository, Credentials, Edit, Identity, TreeId};
 use crate::release::File;
 
 /// Creates a bare repository without a commit, whose default branch is `main`.
@@ -42,4 +42,9 @@ pub(crate) fn edit(files: &[(&str, &str)]) -> Edit {
         edit.write(path, file(text)).unwrap();
     }
     edit
+}
+
+/// Returns an id that consists of one hex digit.
+pub(crate) fn tree_id(digit: char) -> TreeId {
+    TreeId(Oid::from_str(&digit.to_string().repeat(40)).unwrap())
 }

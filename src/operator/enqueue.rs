@@ -12,7 +12,7 @@ use kube::api::PartialObjectMeta;
 use tracing::info;
 
 use super::context::Context;
-use super::git_delivery::{enqueue_pass, remove_unused_clones};
+use super::git_delivery::{enqueue_pass, on_repository_event, remove_unused_clones};
 use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_owner, provider_reference};
 use super::publisher::enqueue_publish;
 use crate::api::conditions::ConditionType;
@@ -236,6 +236,7 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
     if object.kind() == FluxKind::GitRepository {
         enqueue_followers(context, object);
+        on_repository_event(context, change);
     }
     let namespace = object.namespace().unwrap_or_default();
     if object.kind().is_source() && object.owner_references().is_empty() {

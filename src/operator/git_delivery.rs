@@ -92,6 +92,26 @@ pub fn enqueue_pass(context: &Context, stack: &ClusterStack) {
     }
 }
 
+/// Handles a change of a `GitRepository`: enqueues the passes for the branch that it follows if Flux has fetched another
+/// revision, which may lack the commit.
+pub fn on_repository_event(context: &Context, change: &CacheChange<FluxObject>) {
+    let revision =
+        |object: Option<&FluxObject>| object?.status.artifact().map(|found| found.revision.clone());
+    let Some(now) =
+        change.now.as_deref().filter(|now| revision(Some(now)) != revision(change.before.as_deref()))
+    else {
+        return;
+    };
+    let repository = Key::of(now);
+    for stack in context.caches.stacks.all() {
+        let key = Key::of(&*stack);
+        let progress = context.git.progress.get(&key);
+        if progress.is_some_and(|progress| progress.fetched.contains_key(&repository)) {
+            context.triggers.commits.now(key);
+        }
+    }
+}
+
 /// Requests the removal of an object from the repository that Flux applies it from; `false` if the object is not applied
 /// from a repository of the operator.
 pub fn remove_from_git<K: Resource>(context: &Context, object: &K, kind: &K::DynamicType) -> bool {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clone::CloneAccess;
 use super::missing::{self, Applied};
 use super::pending_commits::{Batch, Change, Subject};
-use super::progress::{Seen, is_changed_by_others, keeps_commit};
+use super::progress::{Seen, is_changed_by_others, keeps_commit, lost_commit};
 use crate::api::Reason;
 use crate::gate::Hold;
 use crate::git::{
@@ -52,6 +52,8 @@ pub(super) struct Done {
     pub(super) seen: Option<Seen>,
     /// Whether another author changed the operator's directory since the last pass.
     pub(super) is_changed_by_others: bool,
+    /// The commit of the last pass, if the branch lost it.
+    pub(super) lost: Option<CommitId>,
     /// The first `Kustomization` that has not applied everything that is committed.
     pub(super) lagging: Option<Key>,
     /// The subjects that are not committed, each with its hold.
@@ -122,13 +124,13 @@ impl Job {
         };
         let before = self.before.as_ref();
         let is_changed_by_others = is_changed_by_others(before, last.base.as_ref());
-        let keeps = keeps_commit(before, pushed, is_changed_by_others);
-        let seen = match before.filter(|before| keeps && Self::is_in_history(&clone, before, seen.as_ref())) {
-            Some(before) => Some(before.clone()),
-            None => seen,
-        };
+        let is_contained =
+            before.is_some_and(|before| Self::is_in_history(&clone, before, last.base.as_ref()));
+        let lost = lost_commit(before, last.base.as_ref(), is_contained);
+        let keeps = keeps_commit(before, pushed, is_changed_by_others) && is_contained;
+        let seen = if keeps { self.before.clone() } else { seen };
         let lagging = self.lagging(&clone, seen.as_ref())?;
-        Ok(Done { pushed, proposed, seen, is_changed_by_others, lagging, held: last.held })
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, lost, lagging, held: last.held })
     }
 
     /// Whether the branch contains the commit of the last pass. A commit that is missing from the clone is not in the

@@ -17,7 +17,7 @@ use super::id_of;
 use super::job::{Done, Job, JobError};
 use super::missing::Applied;
 use super::pending_commits::{Batch, Subject};
-use super::progress::{Place, Progress};
+use super::progress::{Fetched, Place, Progress};
 use super::pull_request;
 use super::threads::THREAD_TIMEOUT;
 use crate::api::{ClusterStack, GitDelivery, Reason};
@@ -55,6 +55,7 @@ struct Facts<'a> {
     before: Option<Progress>,
     batch: Batch,
     kustomizations: Kustomizations,
+    fetched: Fetched,
     /// The objects that Flux applied from the repository. Only gathered if something is requested.
     applied: Applied,
 }
@@ -110,10 +111,23 @@ async fn gather<'a>(
     let git = stack.and_then(|stack| stack.spec.delivery.git());
     let may_write = stack.is_some_and(|stack| !stack.spec.suspend) && context.api.may_write();
     let is_active = git.is_some() && may_write;
-    let kustomizations = if is_active { kustomizations(context, key).await? } else { Kustomizations::new() };
+    let (kustomizations, sources) =
+        if is_active { kustomizations(context, key).await? } else { <_>::default() };
     let (before, batch) = (context.git.progress.get(key), context.git.pending_commits.requested(key));
+    let known = before.iter().flat_map(|before| before.fetched.keys().cloned());
+    let fetched = fetched(context, sources.into_iter().chain(known).collect());
     let applied = if is_active && !batch.is_empty() { applied(context, key) } else { Applied::new() };
-    Ok(Facts { now: context.clock.now(), key, git, may_write, before, batch, kustomizations, applied })
+    Ok(Facts {
+        now: context.clock.now(),
+        key,
+        git,
+        may_write,
+        before,
+        batch,
+        kustomizations,
+        fetched,
+        applied,
+    })
 }
 
 /// Decides whether to commit.
@@ -129,7 +143,9 @@ fn decide<'a>(facts: &Facts<'a>) -> Pass<'a> {
         return Pass::Commit { git, before: Box::new(before), is_moved };
     }
     let age = before.looked.map(|then| facts.now.duration_since(then).unsigned_abs());
-    let is_unchanged = facts.batch.is_empty() && before.kustomizations == facts.kustomizations;
+    let is_unchanged = facts.batch.is_empty()
+        && before.kustomizations == facts.kustomizations
+        && !before.has_new_revision(&facts.fetched);
     if is_unchanged && before.hold.is_none() && age.is_some_and(|age| age < REFRESH_INTERVAL) {
         return Pass::Wait(next(&before));
     }
@@ -225,12 +241,21 @@ fn finish(context: &Context, facts: &Facts, git: &GitDelivery, done: Done) -> Ne
     if let Some(commit) = done.pushed {
         info!(stack = %key, %commit, changes = facts.batch.len(), "pushed");
     }
+    if let Some(commit) = done.lost {
+        warn!(
+            stack = %key, branch = git.branch, %commit,
+            "the branch lost the commit, because another client rewrote its history: committing everything again"
+        );
+    }
     if done.is_changed_by_others {
         info!(stack = %key, "another author changed committed files: comparing all of them again");
         context.git.pending_commits.forget(key);
         enqueue_all_of(context, key);
     }
     complete(context, key, &facts.batch, &done.held);
+    // The first requests after the loss end the report about it.
+    let before = facts.before.as_ref().filter(|before| before.place == Place::of(git));
+    let reported = before.and_then(|before| before.lost).filter(|_| facts.batch.is_empty());
     let progress = Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
         kustomizations: facts.kustomizations.clone(),
@@ -239,6 +264,8 @@ fn finish(context: &Context, facts: &Facts, git: &GitDelivery, done: Done) -> Ne
         looked: Some(context.clock.now()),
         seen: done.seen,
         place: Place::of(git),
+        fetched: facts.fetched.clone(),
+        lost: done.lost.or(reported),
     };
     let next = next(&progress);
     if context.git.progress.set(key, Some(progress)) {
@@ -285,8 +312,11 @@ fn applied(context: &Context, stack: &Key) -> Applied {
 }
 
 /// Returns the Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, according to the labels of the
-/// applied objects, each with the last revision that it applied.
-async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations, RequestError> {
+/// applied objects, each with the last revision that it applied, and their sources.
+async fn kustomizations(
+    context: &Context,
+    stack: &Key,
+) -> Result<(Kustomizations, BTreeSet<Key>), RequestError> {
     let caches = &context.caches;
     let owners = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
     let owners = owners.map(|release| index::owned_by("ClusterStackRelease", &Key::of(&*release)));
@@ -294,13 +324,23 @@ async fn kustomizations(context: &Context, stack: &Key) -> Result<Kustomizations
     let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
     let objects = owners.flat_map(|owner| caches.flux.by_index(&kinds, &owner));
     let keys = objects.filter_map(|found| applier_of(&found.object));
-    let mut kustomizations = Kustomizations::new();
+    let (mut kustomizations, mut sources) = (Kustomizations::new(), BTreeSet::new());
     for key in keys.collect::<BTreeSet<Key>>() {
         let found: Option<FluxObject> = context.api.get_dynamic(&key, &FluxKind::Kustomization).await?;
+        sources.extend(found.as_ref().map(FluxObject::source));
         let revision = found.and_then(|found| found.status.applied_revision().map(str::to_owned));
         kustomizations.insert(key, revision);
     }
-    Ok(kustomizations)
+    Ok((kustomizations, sources))
+}
+
+/// Returns the revisions that Flux fetched last, of the `GitRepository`s that the cache has.
+fn fetched(context: &Context, repositories: BTreeSet<Key>) -> Fetched {
+    let revision = |key: Key| {
+        let found = context.caches.flux.get(FluxKind::GitRepository, &key)?;
+        Some((key, found.status.artifact()?.revision.clone()))
+    };
+    repositories.into_iter().filter_map(revision).collect()
 }
 
 #[cfg(test)]

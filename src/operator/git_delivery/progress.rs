@@ -29,7 +29,14 @@ pub struct Progress {
     pub seen: Option<Seen>,
     /// The repository, branch and directory of the commits.
     pub place: Place,
+    /// The revisions that Flux had fetched at the last pass.
+    pub fetched: Fetched,
+    /// The commit that the branch lost, until everything is requested again.
+    pub lost: Option<CommitId>,
 }
+
+/// The `GitRepository`s that the `Kustomization`s apply, each with the revision that Flux fetched last.
+pub type Fetched = BTreeMap<Key, String>;
 
 /// A directory of a branch of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +70,13 @@ pub fn is_changed_by_others(before: Option<&Seen>, base: Option<&Seen>) -> bool 
     before.is_some() && tree(before) != tree(base)
 }
 
+/// Returns the commit of the last pass if the branch lost it. A branch that has later commits still contains it, and rewritten
+/// history with the same files lost nothing.
+#[must_use]
+pub fn lost_commit(before: Option<&Seen>, base: Option<&Seen>, is_contained: bool) -> Option<CommitId> {
+    before.filter(|_| !is_contained && is_changed_by_others(before, base)).map(|before| before.commit)
+}
+
 /// Whether the commit of the last pass still contains everything that is committed, provided that the branch still contains
 /// it: later commits are by other authors, and change nothing of the operator's. After rewritten history, no revision in Flux
 /// contains that commit.
@@ -72,6 +86,17 @@ pub fn keeps_commit(before: Option<&Seen>, pushed: Option<CommitId>, is_changed_
 }
 
 impl Progress {
+    /// Whether Flux has fetched another revision than the commit since the last pass: only the repository shows whether the
+    /// branch still contains the commit.
+    #[must_use]
+    pub fn has_new_revision(&self, fetched: &Fetched) -> bool {
+        let is_commit = |revision: &str| {
+            let commit = revision.rsplit(':').next();
+            commit.is_some() && commit == self.commit.as_deref()
+        };
+        fetched.iter().any(|(key, revision)| self.fetched.get(key) != Some(revision) && !is_commit(revision))
+    }
+
     /// Whether all known `Kustomization`s of Flux have applied the commit.
     #[must_use]
     pub fn is_applied(&self) -> bool {
@@ -103,6 +128,14 @@ impl Progress {
         let report = |status, reason: Reason, message: &str| Report::new(status, reason.as_str(), message);
         if let Some(hold) = &self.hold {
             return report(status_of(hold.reason), hold.reason, &hold.message);
+        }
+        if let Some(lost) = &self.lost {
+            let message = format!(
+                "branch {} does not contain commit {lost} now, because another client rewrote its history: the operator \
+                 commits everything again",
+                self.place.branch
+            );
+            return report(status_of(Reason::CommitLost), Reason::CommitLost, &message);
         }
         let Some(commit) = &self.commit else { return Report::not_yet_reported() };
         if waiting > 0 {
@@ -138,3 +171,6 @@ impl Progress {
         report(ConditionStatus::Unknown, Reason::CommitNotApplied, &message)
     }
 }
+
+#[cfg(test)]
+mod tests;

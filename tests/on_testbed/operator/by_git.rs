@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::diary::Diary;
 use super::fleet::{Fleet, PATH};
 use super::scenario::{ADDONS, STACK, Scenario, V1, V2, condition, eventually};
 use crate::git::git;
@@ -38,6 +39,7 @@ fn committed_objects_are_applied_and_reported() {
     one_field(&scenario, &fleet);
     edited_file_is_kept(&scenario, &fleet);
     an_upgrade(&scenario, &fleet);
+    lost_commit_is_delivered_again(&scenario, &fleet);
     cluster_is_deleted(&scenario, &fleet);
 }
 
@@ -86,6 +88,25 @@ fn an_upgrade(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
         format!("clusters/{}/a/helmrelease-{}.yaml", scenario.namespace, scenario.object("a", "monitoring"));
     let release = clone.join(PATH).join(file);
     assert!(std::fs::read_to_string(release).unwrap().contains(V2));
+}
+
+/// A force push drops the last commit: the operator says so, and commits the same again.
+fn lost_commit_is_delivered_again(scenario: &Scenario<'_>, fleet: &Fleet<'_>) {
+    let diary = Diary::of(scenario);
+    let clone = fleet.clone("force");
+    let lost = git(&clone, &["rev-parse", "HEAD"]).trim().to_owned();
+    git(&clone, &["push", "--quiet", "--force", "origin", "HEAD~1:main"]);
+    diary.wait_for(&format!("Delivered=Unknown CommitLost: branch main does not contain commit {lost} now"));
+    let stack = scenario.wait("clusterstack", STACK, "delivered", |stack| {
+        condition(stack, "Delivered").1 == "Delivered"
+            && stack["status"]["delivery"]["commit"] != lost.as_str()
+    });
+    assert_eq!(stack["status"]["delivery"]["commit"], json!(fleet.commits("again")[0]));
+    assert_eq!(
+        git(&fleet.clone("same"), &["rev-parse", "HEAD^{tree}"]),
+        git(&clone, &["rev-parse", "HEAD^{tree}"])
+    );
+    scenario.wait_at("a", V2);
 }
 
 /// The cluster is deleted: its files are removed, and nothing is uninstalled.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use stackflux::runtime::client::{ClusterAccess, connect};
 use tokio::runtime::Runtime;
 
-use super::scenario::Scenario;
+use super::scenario::{Scenario, eventually};
 
 /// The states, once each: `ClusterAddon cluster-addon-a: Ready=False Waiting: ccm: ...`.
 pub(crate) struct Diary {
@@ -48,6 +48,12 @@ impl Diary {
             });
         }
         Self { _runtime: runtime, entries }
+    }
+
+    /// Waits for a state.
+    pub(crate) fn wait_for(&self, state: &str) {
+        let is_written = |entries: &BTreeSet<String>| entries.iter().any(|entry| entry.contains(state));
+        eventually(state, || is_written(&self.entries.lock().unwrap_or_else(PoisonError::into_inner)));
     }
 
     /// Fails if any state was a failure, or required action by a user.

@@ -92,3 +92,28 @@ fn conflicting_subject_is_not_committed_in_part() {
     assert_eq!(conflicts.keys().collect::<Vec<_>>(), [&second]);
     assert_eq!(merged.digest(), Fixture::new().plan("v1", &["one"]).digest());
 }
+
+#[test]
+fn commit_of_another_history_is_lost() {
+    let ((_directory, remote), clones) = (bare(), TempDir::new().unwrap());
+    let ours = rewrite(&remote, "ours");
+    let before = pass(&remote, clones.path(), None, ours).seen;
+    let repository = Repository::open_bare(&remote).unwrap();
+    let commit = |tree: git2::Oid, parents: &[CommitId]| {
+        let author = git2::Signature::new("Ann", "ann@example.org", &git2::Time::new(1, 0)).unwrap();
+        let tree = repository.find_tree(tree).unwrap();
+        let find = |parent: &CommitId| repository.find_commit(parent.to_string().parse().unwrap()).unwrap();
+        let parents: Vec<_> = parents.iter().map(find).collect();
+        let parents: Vec<_> = parents.iter().collect();
+        let commit = repository.commit(None, &author, &author, "Ann's", &tree, &parents).unwrap();
+        repository.reference("refs/heads/main", commit, true, "").unwrap();
+        commit.to_string().parse::<CommitId>().unwrap()
+    };
+    let empty = repository.treebuilder(None).unwrap().write().unwrap();
+    let on_top = commit(empty, &[ours]);
+    let done = pass(&remote, clones.path(), before.clone(), on_top);
+    assert_eq!((done.lost, done.is_changed_by_others), (None, true), "a commit on top is no loss");
+    let other = commit(empty, &[]);
+    let done = pass(&remote, clones.path(), before, other);
+    assert_eq!((done.lost, done.is_changed_by_others), (Some(ours), true));
+}

@@ -24,6 +24,7 @@ fn progress(seconds: i64) -> Progress {
         kustomizations: kustomizations("a"),
         looked: Some(now - SignedDuration::from_secs(seconds)),
         place: Place::of(&git("main")),
+        commit: Some("a".to_owned()),
         ..Progress::default()
     }
 }
@@ -39,6 +40,7 @@ fn decided(git: Option<&GitDelivery>, may_write: bool, before: Option<Progress>,
         before,
         batch: (0..changes).map(change).collect(),
         kustomizations: kustomizations("a"),
+        fetched: [(Key::new("flux-system", "fleet"), "main@sha1:a".to_owned())].into(),
         applied: Applied::new(),
     };
     match decide(&facts) {
@@ -60,6 +62,7 @@ fn pass_commits_what_is_requested_or_checks_branch() {
         Progress { hold: Some(hold), ..progress(seconds) }
     };
     let lagging = || Progress { lagging: Some(Key::new("flux-system", "fleet")), ..progress(10) };
+    let elsewhere = || Progress { commit: Some("b".to_owned()), ..progress(10) };
     let applied = || Progress { kustomizations: kustomizations("b"), ..progress(10) };
     for (what, git, may_write, before, changes, expected) in [
         ("without Git", None, true, Some(progress(10)), 1, "forget"),
@@ -84,6 +87,14 @@ fn pass_commits_what_is_requested_or_checks_branch() {
             Some(&main),
             true,
             Some(applied()),
+            0,
+            "commit, moved false, looked true",
+        ),
+        (
+            "Flux fetched a revision",
+            Some(&main),
+            true,
+            Some(elsewhere()),
             0,
             "commit, moved false, looked true",
         ),
