@@ -8,7 +8,7 @@
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
 //! | `appliers`, `leases` | the health of Flux's controllers |
 //! | `release_cache` | the releases, read from the artifacts that Flux serves |
-//! | `context`, `caches`, `latest`, `budget` | the state that reconciles share, and the budgets that they spend together |
+//! | `context`, `caches`, `latest`, `budget`, `repairs` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
 //! | `annotations`, `deliver`, `events`, `finalizer`, `request`, `write` | operations on objects that reconcilers share
@@ -38,6 +38,7 @@ pub mod reconcile;
 pub mod related;
 pub mod release;
 pub mod release_cache;
+mod repairs;
 pub mod request;
 mod retry;
 pub mod secrets;

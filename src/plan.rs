@@ -12,6 +12,7 @@ pub mod memory;
 mod object;
 mod presets;
 mod provider;
+pub mod repair;
 mod sources;
 
 use std::collections::BTreeMap;

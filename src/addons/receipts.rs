@@ -11,7 +11,8 @@ use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::plan::delivery::Action;
-use crate::plan::{Plan, PlannedObject, existing};
+use crate::plan::repair::Wait;
+use crate::plan::{ObjectId, Plan, PlannedObject, existing};
 use crate::release::Addon;
 
 /// The results of the writes for a Cluster.
@@ -25,6 +26,10 @@ pub struct Receipts {
     pub waiting: BTreeSet<String>,
     /// The addons whose objects are not written, because objects of another client have the names of planned ones.
     pub existing: BTreeMap<String, Hold>,
+    /// The repairs of addons' objects that wait, because another client changes them again and again.
+    pub repairs: BTreeMap<String, Wait>,
+    /// The source whose repair waits, because of which no object was written.
+    pub source_repair: Option<(ObjectId, Wait)>,
     /// The error of a source, because of which no object was written.
     pub without_source: Option<String>,
     /// The addons whose objects differ from the plan, and are not written while delivery is suspended.
@@ -114,8 +119,14 @@ impl Receipts {
             && self.existing.is_empty()
             && self.suspended.is_empty()
             && self.committed.is_empty()
+            && self.waiting_repairs().next().is_none()
             && self.without_source.is_none()
             && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
+    }
+
+    /// Returns the repairs that wait.
+    pub fn waiting_repairs(&self) -> impl Iterator<Item = &Wait> {
+        self.repairs.values().chain(self.source_repair.iter().map(|(_, wait)| wait))
     }
 
     /// Whether the object of an addon waits only for the deletion of an old one.
@@ -150,6 +161,9 @@ impl Receipts {
         }
         if let Some(hold) = self.existing.get(name).or_else(|| self.committed.get(name)) {
             return Some(hold.clone());
+        }
+        if let Some((source, wait)) = &self.source_repair {
+            return because(Reason::Foreign, &format!("{source} {wait}"));
         }
         because(Reason::DeliveryFailed, self.failures.get(name).or(self.without_source.as_ref())?)
     }

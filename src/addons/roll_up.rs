@@ -215,7 +215,8 @@ impl View<'_> {
         let revision_before = planned.and_then(|planned| self.revision_before(planned, before));
         let values = planned.and_then(|object| plan::rendered_values(&object.value));
         let judged = self.judge(object.as_ref(), expected.as_ref(), before, revision_before);
-        let (verdict, observed) = judged.unzip();
+        let wait = receipts.repairs.get(of.name.as_str());
+        let (verdict, observed) = judged.map(|(verdict, state)| (verdict.waiting_for(wait), state)).unzip();
         let is_deployed = matches!(verdict, Some(Verdict::Applied | Verdict::Drifted { .. }));
         AddonFacts {
             name: of.name.clone(),

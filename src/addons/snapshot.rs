@@ -22,6 +22,8 @@ pub struct Snapshot {
     pub objects: Vec<Arc<FluxObject>>,
     /// Kind and name of the objects whose files the operator has requested to remove from the repository.
     pub without_file: BTreeSet<(FluxKind, String)>,
+    /// Kind and name of the objects whose repair waits, because another client changes them again and again.
+    pub unrepaired: BTreeSet<(FluxKind, String)>,
     /// The UID of the Namespace of the objects, if known.
     pub namespace: Option<String>,
     /// The state of helm-controller.
@@ -42,6 +44,11 @@ impl Snapshot {
     /// Returns the existing object with the kind and name of a planned one.
     pub(super) fn existing(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
         self.get(&planned.id.kind, &planned.id.name)
+    }
+
+    /// Whether the repair of an object waits.
+    pub(super) fn is_unrepaired(&self, planned: &PlannedObject) -> bool {
+        planned.kind().is_some_and(|kind| self.unrepaired.contains(&(kind, planned.id.name.clone())))
     }
 
     /// Returns the objects of the `ClusterAddon`, also those whose owner reference was removed.

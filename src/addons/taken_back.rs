@@ -56,8 +56,12 @@ fn changed_addons<'a>(
     };
     let is_changed = |planned: &&PlannedObject| {
         let write = decision.actions.get(addon_of(planned)).map(|action| action.write);
-        matches!(write, Some(AddonWrite::Deliver(Action::Apply | Action::Repair)))
-            && is_other(snapshot, planned)
+        let is_written = match write {
+            Some(AddonWrite::Deliver(Action::Apply)) => true,
+            Some(AddonWrite::Deliver(Action::Repair)) => !snapshot.is_unrepaired(planned),
+            _ => false,
+        };
+        is_written && is_other(snapshot, planned)
     };
     available.planned().filter(|_| is_requested).filter(is_changed).collect()
 }

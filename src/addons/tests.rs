@@ -156,6 +156,7 @@ impl Scene {
             addon: Arc::new(cluster_addon(&self.addon)),
             objects: self.objects.clone(),
             without_file: BTreeSet::new(),
+            unrepaired: BTreeSet::new(),
             namespace: Some("namespace".to_owned()),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),

@@ -272,8 +272,8 @@ reasons! {
         "Read the message, and fix the addon or its values in a new release.";
     Foreign:
         "Another field manager changed the spec of an object that stackflux wrote; the operator restores the spec \
-        unless it is held, suspended or refused.",
-        "Find the client that changed the spec: the message or the event names its field manager.";
+        unless it is held, suspended or refused, and waits up to five minutes if it is changed again and again.",
+        "Find the client that changes the spec, and stop it: the message or the event names its field manager.";
     AddonRemoved:
         "The release of the Cluster's class no longer has the addon, or has it in another form, so Flux uninstalls \
         what is installed.",

@@ -15,6 +15,7 @@ use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
 use super::related::Related;
 use super::release_cache::ReleaseCache;
+use super::repairs::RepairLog;
 use super::settings::Settings;
 use crate::api::{ClusterAddon, ClusterStack};
 use crate::foreign::flux::FluxKind;
@@ -91,6 +92,8 @@ pub struct Context {
     pub published: Latest<Report>,
     /// The refusals to delete `GitRepository`s that `ClusterStack`s no longer follow.
     pub undeletable_sources: Latest<Hold>,
+    /// The latest repairs of objects that other clients changed.
+    pub repairs: RepairLog,
     /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
     resolutions: Latest<Resolution>,
@@ -207,6 +210,7 @@ impl Context {
             git: GitDelivery::default(),
             published: Latest::default(),
             undeletable_sources: Latest::default(),
+            repairs: RepairLog::default(),
             budgets: Budgets::default(),
             resolutions: Latest::default(),
             not_installed: Latest::default(),

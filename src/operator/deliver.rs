@@ -14,6 +14,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields};
+use crate::plan::repair::{Wait, is_repair};
 use crate::plan::{PlannedObject, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -30,6 +31,8 @@ pub struct Delivery {
     pub repaired: Option<String>,
     /// The hold while an object of another client has the name: nothing was written.
     pub hold: Option<Hold>,
+    /// The repair that waits, because another client changes the object again and again: nothing was written.
+    pub wait: Option<Wait>,
 }
 
 /// An object to deliver.
@@ -115,8 +118,17 @@ pub async fn deliver_over(
         owner: desired.owners.first().map(|owner| owner.uid.as_str()),
         namespace: keeper.as_ref().map(|keeper| keeper.uid.as_str()),
     };
-    let todo = action(desired.planned, found.as_deref().map(Into::into), baseline);
+    let state = found.as_deref().map(Into::into);
+    let todo = action(desired.planned, state, baseline);
     let expected = desired.expected.cloned();
+    let is_known = expected.is_some() || desired.owners.is_empty();
+    let is_repair = is_repair(todo, (desired.planned, state), (is_known, desired.shared));
+    let now = context.clock.now();
+    if is_repair && let Some((count, until)) = context.repairs.next(kind, &key, now) {
+        let manager = found.as_ref().and_then(|found| found.metadata.foreign_manager().map(str::to_owned));
+        let wait = Some(Wait { manager, count, until });
+        return Ok(Delivery { object: found, expected, wait, ..Delivery::default() });
+    }
     match todo {
         Action::Nothing => {
             context.metrics.runtime.skipped(kind.as_str());
@@ -131,6 +143,9 @@ pub async fn deliver_over(
             let _writing = cache.writing(&key);
             let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
             let written = apply(context, kind, desired, &owners, found.as_deref()).await?;
+            if is_repair {
+                context.repairs.record(kind, &key, now);
+            }
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;
@@ -141,7 +156,12 @@ pub async fn deliver_over(
                 None => written,
             };
             let expected = Some(written.spec_digest.clone());
-            Ok(Delivery { object: Some(cache.written(written)), expected, repaired: manager, hold: None })
+            Ok(Delivery {
+                object: Some(cache.written(written)),
+                expected,
+                repaired: manager,
+                ..Delivery::default()
+            })
         }
     }
 }

@@ -19,7 +19,8 @@ pub async fn normal<K: Resource<DynamicType = ()>>(
     publish(context, object, EventType::Normal, reason.as_str(), note).await;
 }
 
-/// Publishes that the operator reverted the changes of another field manager to one of its objects.
+/// Publishes that the operator reverted the changes of another field manager to one of its objects. Two controllers that
+/// disagree fill no API server: the repairs of an object are counted in one event.
 pub async fn repaired<K: Resource<DynamicType = ()>>(
     context: &Context,
     object: &K,
@@ -27,7 +28,7 @@ pub async fn repaired<K: Resource<DynamicType = ()>>(
     manager: &str,
 ) {
     let note = format!("{repaired} was changed by {manager}: the operator restored it");
-    publish(context, object, EventType::Warning, Reason::Foreign.as_str(), &note).await;
+    count(context, object, EventType::Warning, (Reason::Foreign.as_str(), &note), &note).await;
 }
 
 /// Publishes that the operator could not forward a request to reconcile to Flux.
@@ -48,7 +49,14 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     now: &[Condition],
 ) {
     if let Some((type_, ready)) = ready_change(before, now) {
-        publish(context, object, type_, &ready.reason, &ready.message).await;
+        let Condition { reason, message, .. } = ready;
+        if reason == Reason::Foreign.as_str() {
+            // The message has the time of the next repair, and the event keeps its note.
+            let note = "another client changed objects: the condition Ready names them, and says when they are restored";
+            count(context, object, type_, (reason, note), note).await;
+        } else {
+            publish(context, object, type_, reason, message).await;
+        }
     }
 }
 
@@ -72,11 +80,28 @@ async fn publish<K: Resource<DynamicType = ()>>(
     reason: &str,
     note: &str,
 ) {
-    // No object can be created in a namespace that is being deleted, including events.
-    let namespace = object.meta().namespace.as_deref().unwrap_or_default();
-    if context.api.may_write() && !context.is_terminating(namespace) {
+    if may_publish(context, object) {
         context.events.publish(&object.object_ref(&()), type_, reason, note).await;
     }
+}
+
+/// Publishes an event, or counts it in the last one with this reason and subject.
+async fn count<K: Resource<DynamicType = ()>>(
+    context: &Context,
+    object: &K,
+    type_: EventType,
+    reason_and_subject: (&str, &str),
+    note: &str,
+) {
+    if may_publish(context, object) {
+        context.events.count(&object.object_ref(&()), type_, reason_and_subject, note).await;
+    }
+}
+
+/// No object can be created in a namespace that is being deleted, including events.
+fn may_publish<K: Resource<DynamicType = ()>>(context: &Context, object: &K) -> bool {
+    let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+    context.api.may_write() && !context.is_terminating(namespace)
 }
 
 #[cfg(test)]

@@ -86,7 +86,8 @@ impl Verdict {
         match self {
             Self::Terminating => "is being deleted".to_owned(),
             Self::Suspended => "is suspended, its state is not known".to_owned(),
-            Self::Foreign { manager } => {
+            Self::Foreign { wait: Some(wait), .. } => wait.to_string(),
+            Self::Foreign { manager, wait: None } => {
                 format!("its spec was changed by {}", manager.as_deref().unwrap_or("another field manager"))
             }
             Self::RolledBack { exhausted: true, message } => format!("{message}; no retries are left"),

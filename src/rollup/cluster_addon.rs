@@ -237,6 +237,7 @@ fn condition_of(reason: Reason) -> ConditionType {
     match reason {
         Reason::DeliveryFailed
         | Reason::AlreadyExists
+        | Reason::Foreign
         | Reason::Committing
         | Reason::CommitNotApplied
         | Reason::DeliveredElsewhere
@@ -271,7 +272,10 @@ fn delivered(facts: &ClusterFacts) -> Report {
         facts.addons.iter().find(|addon| matches!(addon.verdict, Some(Verdict::Foreign { .. })))
     {
         let found = foreign.verdict.as_ref().map(|verdict| verdict.report().message).unwrap_or_default();
-        let message = format!("{}: {found}; {}", foreign.name, restoration(facts, foreign));
+        let message = match &foreign.verdict {
+            Some(Verdict::Foreign { wait: Some(_), .. }) => format!("{}: {found}", foreign.name),
+            _ => format!("{}: {found}; {}", foreign.name, restoration(facts, foreign)),
+        };
         return Report::new(ConditionStatus::False, Reason::Foreign.as_str(), &message);
     }
     let parts = holds(facts, ConditionType::Delivered);

@@ -10,6 +10,7 @@ use crate::api::cluster_addon::AddonState;
 use crate::api::conditions::Reason;
 use crate::error::Class;
 use crate::foreign::flux::observed::{Condition, FluxObject, SpecDigest, Status};
+use crate::plan::repair::Wait;
 
 /// Maximum time for an object to become ready. After that it counts as failed: Flux retries for ever and never reports
 /// so itself.
@@ -65,6 +66,8 @@ pub enum Verdict {
     Foreign {
         /// The field manager that wrote to the spec last, if `managedFields` still name one.
         manager: Option<String>,
+        /// The repair that waits, if the object is changed again and again.
+        wait: Option<Wait>,
     },
     /// An upgrade failed, and Helm rolled back to the release before.
     RolledBack {
@@ -166,9 +169,21 @@ impl Verdict {
         } else if object.suspended {
             Some(Self::Suspended)
         } else if object.spec_digest != expected.spec_digest {
-            Some(Self::Foreign { manager: object.metadata.foreign_manager().map(str::to_owned) })
+            Some(Self::Foreign { manager: object.metadata.foreign_manager().map(str::to_owned), wait: None })
         } else {
             None
+        }
+    }
+
+    /// Returns the verdict on an object whose repair waits, if one does: the status that Flux reports is about what another
+    /// client wrote.
+    #[must_use]
+    pub fn waiting_for(self, repair: Option<&Wait>) -> Self {
+        match (self, repair) {
+            (Self::Terminating, _) => Self::Terminating,
+            (Self::Suspended, _) => Self::Suspended,
+            (_, Some(wait)) => Self::Foreign { manager: wait.manager.clone(), wait: Some(wait.clone()) },
+            (verdict, None) => verdict,
         }
     }
 
@@ -256,6 +271,9 @@ impl Moment {
     /// Returns the time at which the verdict may change without a change of the object: the next of the time limits.
     #[must_use]
     pub fn next_limit(&self, verdict: &Verdict, since: Timestamp) -> Option<Timestamp> {
+        if let Verdict::Foreign { wait: Some(wait), .. } = verdict {
+            return Some(wait.until);
+        }
         let after = |time: Timestamp, limit| time.saturating_add(limit).unwrap_or(Timestamp::MAX);
         // A renewal of a Lease is seen as soon as the Lease changes.
         let silent = match self.applier.pulse {

@@ -30,6 +30,11 @@ impl Simulation {
         self.note(format!("person: patches {kind} {name}: {patch}"));
     }
 
+    /// The lines of the log that contain a text.
+    pub(crate) fn log_lines(&self, text: &str) -> Vec<String> {
+        self.wire.cluster().log.iter().filter(|line| line.contains(text)).cloned().collect()
+    }
+
     /// Merges a patch into the status of an object, as Cluster API does.
     pub(crate) fn merge_status(&self, kind: &str, name: &str, status: &Value) {
         let patch = json!({"status": status});

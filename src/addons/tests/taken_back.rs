@@ -74,6 +74,18 @@ fn ready_is_taken_back_before_other_content() {
     assert_eq!(taken_back(&scene), None, "it is not ready");
 }
 
+/// Otherwise two controllers that disagree would make a status of each reconcile.
+#[test]
+fn repair_takes_ready_back_unless_it_waits() {
+    let mut scene = delivered();
+    change(&mut scene, "cni", &json!({"spec": {"interval": "1s"}}));
+    let mut facts = scene.facts();
+    assert!(ready_taken_back(&facts, &decide(&facts)).is_some());
+    let objects = facts.snapshot.objects.iter();
+    facts.snapshot.unrepaired = objects.map(|object| (object.kind(), object.name().to_owned())).collect();
+    assert_eq!(ready_taken_back(&facts, &decide(&facts)), None);
+}
+
 #[test]
 fn writes_that_change_no_spec_leave_ready() {
     let mut scene = delivered();

@@ -21,10 +21,11 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::delivery::{Purpose, digest_of_shared, suspension};
+use crate::plan::repair::Wait;
 use crate::plan::{PlannedObject, Step, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::runtime::queue::Next;
+use crate::runtime::queue::{Next, at};
 
 /// The result of the writes.
 pub(super) struct Acted {
@@ -61,6 +62,8 @@ pub(super) async fn act(
     retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
+    let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, context.clock.now()));
+    let retry = repairs.fold(retry, Next::earlier);
     Ok(Acted { receipts, failure, retry })
 }
 
@@ -73,6 +76,8 @@ struct Written {
     object: Option<Arc<FluxObject>>,
     /// The hold while an object of another client has the name.
     hold: Option<Hold>,
+    /// The repair that waits, if any.
+    wait: Option<Wait>,
 }
 
 /// Applies all objects of a plan: first the sources, then the addons concurrently.
@@ -86,11 +91,13 @@ async fn apply(
     let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
     for (kind, source) in sources.filter_map(with_kind) {
         match apply_source(context, kind, source).await {
-            Ok(None) => {}
+            Ok(deliver::Delivery { hold: None, wait: None, .. }) => {}
             // The addons would get the content of another client.
-            Ok(Some(hold)) => {
+            Ok(deliver::Delivery { hold, wait, .. }) => {
                 let addons = available.planned().map(|planned| addon_of(planned).to_owned());
-                receipts.existing = addons.map(|addon| (addon, hold.clone())).collect();
+                let held = addons.filter_map(|addon| Some((addon, hold.clone()?)));
+                receipts.existing = held.collect();
+                receipts.source_repair = wait.map(|wait| (source.id.clone(), wait));
                 return (receipts, None);
             }
             Err(error) => {
@@ -118,9 +125,10 @@ async fn apply(
     for (name, result) in join_all(addons).await {
         match result {
             Ok(Written { hold: Some(hold), .. }) => _ = receipts.existing.insert(name.to_owned(), hold),
-            Ok(Written { expected: Some(digest), object, .. }) => {
+            Ok(Written { expected: Some(digest), object, wait, .. }) => {
                 receipts.expected.insert(name.to_owned(), digest);
                 receipts.objects.extend(object);
+                receipts.repairs.extend(wait.map(|wait| (name.to_owned(), wait)));
             }
             Ok(_) => receipts.wait(name),
             Err(error) => _ = failures.insert(name, error),
@@ -154,17 +162,17 @@ async fn wait_for_other_kind(
     Ok(Written { hold: is_taken.then(|| existing::hold(&planned.id)), ..Written::default() })
 }
 
-/// Applies a source for its users. Returns the hold if an object of another client has its name.
+/// Applies a source for its users.
 async fn apply_source(
     context: &Context,
     kind: FluxKind,
     planned: &PlannedObject,
-) -> Result<Option<Hold>, RequestError> {
+) -> Result<deliver::Delivery, RequestError> {
     let found = context.caches.flux.get(kind, &planned.id.key());
     let expected =
         found.as_ref().and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
     let desired = Desired { planned, expected, owners: &[], shared: false };
-    Ok(deliver::deliver(context, kind, desired).await?.hold)
+    deliver::deliver(context, kind, desired).await
 }
 
 /// The writes to fields outside a plan.
@@ -187,10 +195,10 @@ async fn apply_addon(
     if let Some(manager) = &delivery.repaired {
         events::repaired(context, addon, &desired.planned.id, manager).await;
     }
-    let deliver::Delivery { object, expected, hold, .. } = delivery;
-    let Some(object) = object else { return Ok(Written { expected, object: None, hold }) };
+    let deliver::Delivery { object, expected, hold, wait, .. } = delivery;
+    let Some(object) = object else { return Ok(Written { expected, object: None, hold, wait }) };
     let object = Some(write_fields(context, addon, object, fields).await?);
-    Ok(Written { expected, object, hold })
+    Ok(Written { expected, object, hold, wait })
 }
 
 /// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
@@ -264,7 +272,7 @@ async fn find_applied(
     let found = found.filter(|found| existing::is_ours((&**found).into(), planned));
     let Some(found) = found else { return Ok(Written::default()) };
     let object = Some(write_fields(context, addon, found, fields).await?);
-    Ok(Written { expected: applied(context, planned), object, hold: None })
+    Ok(Written { expected: applied(context, planned), object, ..Written::default() })
 }
 
 /// Returns the hold of an object that is not as planned yet.

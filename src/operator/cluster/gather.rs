@@ -305,13 +305,20 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     }
     let without_file = objects.iter().filter(|object| is_removed_from_git(context, object));
     let without_file = without_file.map(|object| (object.kind(), object.name().to_owned())).collect();
+    let now = context.clock.now();
+    let waits = |object: &&Arc<FluxObject>| {
+        context.repairs.next(object.kind(), &Key::new(&key.namespace, object.name()), now).is_some()
+    };
+    let unrepaired = objects.iter().filter(waits);
+    let unrepaired = unrepaired.map(|object| (object.kind(), object.name().to_owned())).collect();
     Snapshot {
+        unrepaired,
         objects,
         without_file,
         namespace: context.caches.namespaces.get(&Key::new("", &key.namespace)).and_then(|found| found.uid()),
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
-        now: context.clock.now(),
+        now,
         addon,
     }
 }

@@ -138,6 +138,7 @@ impl Delivery<'_> {
         let expectation = expected.as_ref().and_then(|digest| self.expectation(planned, digest));
         let found = object.zip(expectation);
         let verdict = found.map(|(object, expected)| rollup::judge(&object, &expected, &moment));
+        let verdict = verdict.map(|verdict| verdict.waiting_for(delivery.wait.as_ref()));
         Ok(Applied { expected, verdict, hold: None })
     }
 

@@ -94,7 +94,7 @@ pub(super) fn followed(facts: &Facts, receipt: &Receipt) -> (Option<FollowedSour
         is_read: source.catalog.error.is_none() && source.catalog.read.is_some(),
         moment: facts.moment,
     });
-    (Some(recorded), verdict)
+    (Some(recorded), verdict.map(|verdict| verdict.waiting_for(receipt.wait.as_ref())))
 }
 
 /// Reports whether the source is followed and was read. If it is, reports the refusal to delete that of an earlier source,

@@ -20,6 +20,7 @@ use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::inputs::stack::{Stack, StackError};
 use crate::plan::existing::is_ours;
+use crate::plan::repair::Wait;
 use crate::plan::{self, Plan, PlanError, PlannedObject, delivery};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -66,6 +67,8 @@ pub(super) struct Receipt {
     pub(super) refusal: Option<ReconcileError>,
     /// The hold while an object of another client has its name.
     pub(super) hold: Option<Hold>,
+    /// The repair that waits, because another client changes the object again and again.
+    pub(super) wait: Option<Wait>,
 }
 
 impl Catalog {
@@ -181,7 +184,10 @@ pub(super) async fn act(
                 git_delivery::commit(context, &facts.key, Subject::Source, change, requester);
             }
             SourceWrite::Apply(_) => match apply(context, &facts.stack, source).await {
-                Ok(delivery) => (receipt.expected, receipt.hold) = (delivery.expected, delivery.hold),
+                Ok(delivery) => {
+                    (receipt.expected, receipt.hold) = (delivery.expected, delivery.hold);
+                    receipt.wait = delivery.wait;
+                }
                 Err(error) if error.is_reported() => receipt.refusal = Some(error),
                 Err(error) => return Err(error),
             },

@@ -2,6 +2,7 @@ mod properties;
 
 use super::*;
 use crate::error::Class;
+use crate::plan::repair::Wait;
 
 const NOW: &str = "2026-11-21T10:00:00Z";
 
@@ -246,7 +247,8 @@ fn foreign_spec_report_gives_reason_it_stays() {
         (None, unreachable(), false, "does not restore it: the release is missing"),
     ] {
         let manager = Some("kubectl-edit".to_owned());
-        let foreign = AddonFacts { hold: of_addon, ..addon("cni", Some(Verdict::Foreign { manager })) };
+        let foreign =
+            AddonFacts { hold: of_addon, ..addon("cni", Some(Verdict::Foreign { manager, wait: None })) };
         let release = Report::new(ConditionStatus::False, "ReleaseNotFound", "the release is missing");
         let facts =
             ClusterFacts { hold: of_cluster, of_desired, delivered: false, release, ..facts(vec![foreign]) };
@@ -258,8 +260,20 @@ fn foreign_spec_report_gives_reason_it_stays() {
 }
 
 #[test]
+fn waiting_repair_is_reported_with_its_time() {
+    let wait = Wait { manager: Some("argocd".to_owned()), count: 3, until: at(NOW) };
+    let applied = addon("cni", Some(APPLIED.waiting_for(Some(&wait))));
+    let facts = ClusterFacts { delivered: false, ..facts(vec![applied]) };
+    let status = cluster_addon(facts, &ClusterAddonStatus::default(), at(NOW));
+    let (state, reason, message) = condition(&status, ConditionType::Delivered);
+    assert_eq!((state.as_str(), reason.as_str()), ("False", "Foreign"));
+    assert_eq!(message, format!("cni: {wait}"));
+    assert_eq!(condition(&status, ConditionType::Ready).1, "Foreign");
+}
+
+#[test]
 fn foreign_spec_of_committed_object_is_left_to_flux() {
-    let foreign = Some(Verdict::Foreign { manager: None });
+    let foreign = Some(Verdict::Foreign { manager: None, wait: None });
     let hold = Some(Hold { reason: Reason::KubernetesVersionMismatch, message: "v1.33".to_owned() });
     for hold in [None, hold] {
         let committed_by = Some("demo/stack".to_owned());

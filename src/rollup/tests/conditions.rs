@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::*;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::error::Class::{Terminal, Transient};
+use crate::plan::repair::Wait;
 
 fn report(status: ConditionStatus, reason: &str, message: &str) -> Report {
     Report { status, reason: reason.to_owned(), message: message.to_owned() }
@@ -201,7 +202,7 @@ fn kstatus_conditions_are_there_only_while_true() {
         Some(report(ConditionStatus::True, "RetriesExceeded", "three times"))
     );
     assert_eq!((reconciling([&rolled_back(true)]), stalled([&rolled_back(false)])), (None, None));
-    assert!(reconciling([&Verdict::Foreign { manager: None }]).is_some());
+    assert!(reconciling([&Verdict::Foreign { manager: None, wait: None }]).is_some());
 }
 
 fn drifted() -> Verdict {
@@ -211,11 +212,18 @@ fn drifted() -> Verdict {
 /// The report of every verdict, in one place for readers.
 #[test]
 fn reports_of_verdicts() {
+    let until = "2026-11-21T12:00:04Z".parse().unwrap();
+    let wait = Wait { manager: Some("argocd".to_owned()), count: 3, until };
     let rows = [
         (Verdict::Terminating, "False Terminating: is being deleted"),
         (Verdict::Suspended, "Unknown Suspended: is suspended, its state is not known"),
         (
-            Verdict::Foreign { manager: Some("kubectl-edit".to_owned()) },
+            Verdict::Foreign { manager: None, wait: None }.waiting_for(Some(&wait)),
+            "False Foreign: was changed again by argocd after the operator restored it 3 times; the operator restores it \
+             at 2026-11-21T12:00:04Z",
+        ),
+        (
+            Verdict::Foreign { manager: Some("kubectl-edit".to_owned()), wait: None },
             "False Foreign: its spec was changed by kubectl-edit",
         ),
         (

@@ -234,7 +234,7 @@ fn metadata_and_spec_precede_the_status() {
     let verdict = |object: &Value| judge(&read(FluxKind::HelmRelease, object), &expected, &soon());
 
     object["spec"]["values"] = json!({"evil": true});
-    assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: None, wait: None });
 
     let wrote = |manager: &str, second: u8, fields: Value| json!({"manager": manager, "time": format!("2026-11-20T10:00:0{second}Z"), "fieldsV1": fields});
     let values = || json!({"f:spec": {"f:values": {"f:evil": {}}}});
@@ -245,7 +245,7 @@ fn metadata_and_spec_precede_the_status() {
         wrote("kubectl-edit", 5, values()),
         wrote("helm-controller", 8, json!({"f:status": {}})),
     ]);
-    assert_eq!(verdict(&object), Verdict::Foreign { manager: Some("kubectl-edit".to_owned()) });
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: Some("kubectl-edit".to_owned()), wait: None });
 
     object["spec"]["suspend"] = json!(true);
     assert_eq!(verdict(&object), Verdict::Suspended);

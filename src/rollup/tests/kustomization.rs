@@ -117,7 +117,7 @@ fn metadata_and_spec_precede_the_status() {
     let expected = expected(&object, COMMIT);
     let verdict = |object: &Value| judge(&read(FluxKind::Kustomization, object), &expected, &soon());
     object["spec"]["path"] = json!("elsewhere");
-    assert_eq!(verdict(&object), Verdict::Foreign { manager: None });
+    assert_eq!(verdict(&object), Verdict::Foreign { manager: None, wait: None });
     object["spec"]["suspend"] = json!(true);
     assert_eq!(verdict(&object), Verdict::Suspended);
     object["metadata"]["deletionTimestamp"] = json!("2026-11-20T10:00:07Z");

@@ -154,7 +154,7 @@ fn short(verdict: &Verdict) -> String {
     let (head, message) = match verdict {
         Verdict::Terminating => ("Terminating".to_owned(), ""),
         Verdict::Suspended => ("Suspended".to_owned(), ""),
-        Verdict::Foreign { manager } => (format!("Foreign {manager:?}"), ""),
+        Verdict::Foreign { manager, .. } => (format!("Foreign {manager:?}"), ""),
         Verdict::RolledBack { exhausted: true, message } => {
             ("RolledBack for good".to_owned(), message.as_str())
         }

@@ -1,5 +1,7 @@
 //! Changes by others: edits of generated objects, suspensions, lost labels and owners, and objects of others.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use stackflux::api::labels::MANAGED_BY;
 
@@ -25,6 +27,41 @@ fn edited_object_is_restored() {
         settle(simulation);
         let spec = |name: &str| simulation.field("HelmRelease", name, "/spec");
         assert_eq!([spec("one.ccm"), spec("one.cni")], before);
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
+/// Another client changes a field back after each repair: the repairs become rare, the status says when the next one is, and
+/// one event counts them.
+#[test]
+fn fight_with_another_client_is_damped() {
+    run("fight", |simulation| {
+        simulation.deliver();
+        simulation.calm_down();
+        let interval = |simulation: &Simulation| simulation.field("HelmRelease", "one.ccm", "/spec/interval");
+        let planned = interval(simulation);
+        for round in 1..=12 {
+            let change = json!({"spec": {"interval": format!("{round}s")}});
+            simulation.merge("HelmRelease", "one.ccm", &change);
+            settle(simulation);
+            if interval(simulation) != planned {
+                break;
+            }
+        }
+        simulation.expect("ClusterAddon", ADDON, "Delivered", "False Foreign");
+        simulation.expect("ClusterAddon", ADDON, "Ready", "False Foreign");
+        let message = simulation.message("ClusterAddon", ADDON, "Delivered");
+        let words = [
+            "ccm: was changed again by kubectl after the operator restored it",
+            "times; the operator restores it at 20",
+        ];
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        let events = simulation.log_lines("event: Foreign: \"HelmRelease");
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert!(simulation.log_lines("PATCH /apis/events.k8s.io/").len() > 4);
+        simulation.wait(Duration::from_mins(10));
+        settle(simulation);
+        assert_eq!(interval(simulation), planned);
         simulation.expect_ready_at("one", V1);
     });
 }

@@ -218,6 +218,6 @@ fn status_stored_in_other_words_is_written_again() {
 }
 
 #[test]
-fn fight_with_another_client_does_not_end() {
+fn write_undone_after_each_write_does_not_end() {
     assert_noticed(Guard::SoleWriter, Rule::Endless, Simulation::deliver);
 }

@@ -1,6 +1,7 @@
 //! Removals of objects whose addon a Cluster's release does not have, or has in another form, as the operator decides them.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -57,6 +58,7 @@ pub(super) fn decided(
     let snapshot = Snapshot {
         addon: Arc::new(addon.clone()),
         without_file: reported_without_file(addon, &objects),
+        unrepaired: BTreeSet::new(),
         objects,
         namespace: namespace.map(str::to_owned),
         helm_controller: Applier::unknown(),

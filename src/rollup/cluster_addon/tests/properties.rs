@@ -24,7 +24,7 @@ fn any_hold() -> impl Strategy<Value = Option<Hold>> {
 fn any_verdict() -> impl Strategy<Value = Option<Verdict>> {
     let failed =
         Verdict::Failed { class: Class::Transient, reason: "InstallFailed".into(), message: "no".into() };
-    let foreign = Verdict::Foreign { manager: None };
+    let foreign = Verdict::Foreign { manager: None, wait: None };
     let drifted = Verdict::Drifted { message: "changed".into() };
     let all = vec![APPLIED, APPLIED, APPLIED, Verdict::Pending, Verdict::Suspended, foreign, failed, drifted];
     proptest::option::weighted(0.9, proptest::sample::select(all))

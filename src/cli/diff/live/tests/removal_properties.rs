@@ -132,6 +132,7 @@ impl Operator<'_> {
         let snapshot = Snapshot {
             addon: Arc::new(self.addon.clone()),
             objects: self.objects.clone(),
+            unrepaired: BTreeSet::new(),
             without_file: scene.left.iter().enumerate().filter_map(is_removed).collect(),
             namespace: self.live.found.namespace_uid("demo").map(str::to_owned),
             helm_controller: Applier::unknown(),
