@@ -160,6 +160,10 @@ fn all() -> impl Iterator<Item = &'static Function> {
     GROUPS.iter().flat_map(|group| group.iter())
 }
 
+/// Stands for a function of another program in a source that is only parsed. It takes any arguments.
+pub(super) static FOREIGN: Function =
+    Function::new("", "", "", &[], |_, _| Ok(Value::NOTHING)).rest(Parameter::Any);
+
 /// Finds the function of that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     all().find(|function| function.name == name)
@@ -200,9 +204,14 @@ pub(super) fn why_refused(name: &str) -> Option<&'static str> {
 
 /// Suggests the name of the function that was probably meant.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
+    similar_in(name, all().map(|function| function.name))
+}
+
+/// Suggests the one of these names that was probably meant.
+pub(super) fn similar_in(name: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let allowed = (name.chars().count() / 3).clamp(1, 3);
-    all()
-        .map(|function| (distance(name, function.name), function.name))
+    names
+        .map(|known| (distance(name, known), known))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, name)| name)

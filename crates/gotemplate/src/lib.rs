@@ -9,6 +9,7 @@ mod functions;
 mod lex;
 pub mod limits;
 mod parse;
+mod roots;
 mod syntax;
 mod value;
 
@@ -23,6 +24,7 @@ pub use error::{ParseError, Place, Position, RenderError};
 pub use fields::{Extent, FieldPath, Seen};
 pub use functions::{FunctionInfo, functions};
 pub use limits::Limit;
+pub use roots::OutsideRead;
 
 /// A parsed template. Cheap to clone and to share between threads.
 #[derive(Clone)]
@@ -64,6 +66,12 @@ impl Template {
         &self.0.fields
     }
 
+    /// Returns the reads of other roots than these, which are all that the data ever have.
+    #[must_use]
+    pub fn reads_outside(&self, roots: &[&'static str]) -> Vec<OutsideRead> {
+        roots::outside(&self.0.name, &self.0.source, &self.0.templates, roots)
+    }
+
     /// Renders the template with the data as its dot. The same data give the same bytes.
     ///
     /// # Errors
@@ -73,6 +81,20 @@ impl Template {
     pub fn render(&self, data: &serde_json::Value) -> Result<String, RenderError> {
         eval::render(&self.0.name, &self.0.source, &self.0.templates, data)
     }
+}
+
+/// Checks the syntax of a template of another program, such as one of a Helm chart. It may have any length, and call any
+/// function. The name is shown in the error.
+///
+/// # Errors
+///
+/// Go would not parse it, whatever functions there are.
+pub fn check_syntax(name: &str, source: &str) -> Result<(), ParseError> {
+    parse::check(source).map_err(|wrong| ParseError {
+        place: Place::at(name, source, wrong.offset),
+        message: wrong.message,
+        suggestion: wrong.suggestion,
+    })
 }
 
 impl fmt::Debug for Template {

@@ -16,6 +16,8 @@ pub(super) struct Wrong {
     pub message: String,
     /// The function that was probably meant.
     pub suggestion: Option<String>,
+    /// Whether Go accepts the source: it exceeds a limit of ours.
+    pub is_ours: bool,
 }
 
 type Parsed<T> = Result<T, Wrong>;
@@ -23,10 +25,33 @@ type Parsed<T> = Result<T, Wrong>;
 /// Parses all templates of a source. The one outside any `define` is named `name`.
 pub(super) fn parse(name: &str, source: &str) -> Parsed<Templates> {
     if source.len() > SOURCE_BYTES {
-        return Err(wrong(0, format!("the template is longer than {SOURCE_BYTES} bytes")));
+        return Err(beyond(0, format!("the template is longer than {SOURCE_BYTES} bytes")));
     }
+    parse_with(Known::Functions, name, source)
+}
+
+/// Checks the syntax of a source of any length, with any functions. A source beyond the other limits passes: Go may
+/// accept it.
+pub(super) fn check(source: &str) -> Parsed<()> {
+    match parse_with(Known::AnyName, "", source) {
+        Err(wrong) if !wrong.is_ours => Err(wrong),
+        _ => Ok(()),
+    }
+}
+
+/// The functions that a source may call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Those of the table.
+    Functions,
+    /// Those of another program.
+    AnyName,
+}
+
+fn parse_with(known: Known, name: &str, source: &str) -> Parsed<Templates> {
     let mut parser = Parser {
         source,
+        known,
         lexer: Lexer::new(source),
         pending: Vec::new(),
         templates: Templates::new(),
@@ -39,7 +64,12 @@ pub(super) fn parse(name: &str, source: &str) -> Parsed<Templates> {
 }
 
 fn wrong(offset: usize, message: impl Into<String>) -> Wrong {
-    Wrong { offset, message: message.into(), suggestion: None }
+    Wrong { offset, message: message.into(), suggestion: None, is_ours: false }
+}
+
+/// An error that Go does not have.
+fn beyond(offset: usize, message: impl Into<String>) -> Wrong {
+    Wrong { is_ours: true, ..wrong(offset, message) }
 }
 
 /// The scope of one template: a `define` or `block` opens a new one.
@@ -56,6 +86,7 @@ impl Default for Scope {
 
 struct Parser<'s> {
     source: &'s str,
+    known: Known,
     lexer: Lexer<'s>,
     /// Tokens that were put back, the next one last.
     pending: Vec<Token>,
@@ -140,7 +171,10 @@ impl Parser<'_> {
     /// Runs `inside` one block or parenthesis deeper.
     fn deeper<T>(&mut self, offset: usize, inside: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == NESTING {
-            return Err(wrong(offset, format!("blocks and parentheses are nested more than {NESTING} deep")));
+            return Err(beyond(
+                offset,
+                format!("blocks and parentheses are nested more than {NESTING} deep"),
+            ));
         }
         self.depth += 1;
         let parsed = inside(self);
@@ -349,3 +383,6 @@ impl Parser<'_> {
         Ok(Call { offset: token.span.start, name, pipeline: Some(pipeline) })
     }
 }
+
+#[cfg(test)]
+mod tests;

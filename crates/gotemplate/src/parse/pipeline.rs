@@ -4,7 +4,7 @@ use super::super::functions;
 use super::super::lex::{Keyword, Kind, Token};
 use super::super::limits::VARIABLES;
 use super::super::syntax::{Command, Operand, OperandKind, Pipeline};
-use super::{Parsed, Parser, Wrong, literals, wrong};
+use super::{Known, Parsed, Parser, Wrong, beyond, literals, wrong};
 
 impl Parser<'_> {
     /// Parses a pipeline up to and with its end: a right delimiter or a right parenthesis.
@@ -61,7 +61,7 @@ impl Parser<'_> {
             }
             let name = self.text(&variable).to_owned();
             if self.scope.variables.len() == VARIABLES {
-                return Err(wrong(
+                return Err(beyond(
                     variable.span.start,
                     format!("more than {VARIABLES} variables are declared"),
                 ));
@@ -140,6 +140,9 @@ impl Parser<'_> {
         let mut span = token.span.clone();
         let text = self.text(&token).to_owned();
         let kind = match token.kind {
+            Kind::Identifier if self.known == Known::AnyName => {
+                OperandKind::Function(functions::find(&text).unwrap_or(&functions::FOREIGN))
+            }
             Kind::Identifier => OperandKind::Function(
                 functions::find(&text).ok_or_else(|| unknown_function(&text, span.start))?,
             ),
@@ -149,13 +152,13 @@ impl Parser<'_> {
             Kind::Variable => return Err(wrong(span.start, format!("undefined variable {text:?}"))),
             Kind::Field => OperandKind::Field(vec![self.field_name(&token)]),
             Kind::Bool => OperandKind::Bool(text == "true"),
-            Kind::Complex => return Err(wrong(span.start, "complex numbers are not supported")),
+            Kind::Complex => return Err(beyond(span.start, "complex numbers are not supported")),
             Kind::CharacterConstant => literals::character(&text)
                 .map(OperandKind::Number)
                 .ok_or_else(|| wrong(span.start, format!("malformed character constant: {text}")))?,
             Kind::Number => literals::number(&text)
                 .map(OperandKind::Number)
-                .map_err(|message| wrong(span.start, message))?,
+                .map_err(|message| beyond(span.start, message))?,
             Kind::String | Kind::RawString => literals::unquote(&text)
                 .map(OperandKind::Text)
                 .ok_or_else(|| wrong(span.start, "invalid syntax in a string"))?,
@@ -202,5 +205,5 @@ fn unknown_function(name: &str, offset: usize) -> Wrong {
         Some(reason) => format!("function {name:?} is not available: {reason}"),
         None => format!("function {name:?} not defined"),
     };
-    Wrong { offset, message, suggestion: functions::similar(name).map(str::to_owned) }
+    Wrong { suggestion: functions::similar(name).map(str::to_owned), ..wrong(offset, message) }
 }
