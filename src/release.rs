@@ -24,6 +24,7 @@ mod document;
 mod duplicates;
 mod metadata;
 mod packed;
+mod review;
 mod stages;
 mod values_schema;
 
@@ -163,11 +164,45 @@ impl Release {
     /// findings are returned, warnings included; where an archive does, only those of archives: what it would have
     /// held is not missing.
     pub fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
+        Self::load_with(name, files, limits, |_| Findings::default())
+    }
+
+    /// Reads a release as [`Release::load`] does, with the findings of [`Release::review`]. For releases that are not
+    /// published yet: one in use must stay usable.
+    pub fn lint(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
+        let pointers = Self::pointers(&files);
+        let loaded = Self::load_with(name, files, limits, |files| Self::review(files, limits));
+        loaded.map_err(|findings| pointers.in_place_of(findings))
+    }
+
+    /// Returns the files of a release that are pointers of Git LFS. What else is wrong with such a file comes of that.
+    #[must_use]
+    pub fn pointers(files: &Files) -> Findings {
+        let mut findings = Findings::default();
+        review::check_pointers(files, &mut findings);
+        findings
+    }
+
+    /// Returns what Flux, Helm or Cluster API would refuse of an unpacked release that [`Release::load`] accepts.
+    #[must_use]
+    pub fn review(files: &Files, limits: &Limits) -> Findings {
+        let mut findings = Findings::default();
+        review::check(files, limits, &mut findings);
+        findings
+    }
+
+    fn load_with(
+        name: &ReleaseName,
+        files: Files,
+        limits: &Limits,
+        review: impl FnOnce(&Files) -> Findings,
+    ) -> Result<Loaded, Findings> {
         let mut findings = Findings::default();
         let (files, packed) = packed::unpack(name, files, limits, &mut findings);
         if findings.has_errors() {
             return Err(findings);
         }
+        findings.extend(review(&files));
         match Self::read(name, &files, limits, &mut findings) {
             Some(release) if !findings.has_errors() => {
                 Ok(Loaded { release: Self { packed, ..release }, files, warnings: findings })

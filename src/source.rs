@@ -119,6 +119,11 @@ pub struct ReleaseFiles {
 }
 
 impl ReleaseFiles {
+    /// Checks the release as one that is not published yet, and returns it.
+    pub fn lint(self, limits: &Limits) -> Result<Loaded, SourceError> {
+        Release::lint(&self.name, self.files, limits).map_err(SourceError::unusable(self.path))
+    }
+
     /// Checks the release and returns it.
     pub fn load(self, limits: &Limits) -> Result<Loaded, SourceError> {
         Release::load(&self.name, self.files, limits).map_err(SourceError::unusable(self.path))

@@ -13,8 +13,8 @@ use report::Report;
 /// Check releases or stack repositories, and report all findings
 ///
 /// Reads each release as stackflux and Flux do, and shows all findings with file, line, the line's text and, if there
-/// is one, a hint. An error makes a release unusable; a warning does not. For a stack repository, the findings
-/// include those that concern more than one release: links and names that Flux or stackflux skip, releases in
+/// is one, a hint. An error makes a release unusable, or Flux or Helm would refuse a part of it; publish refuses a
+/// release with errors. For a stack repository, the findings include those that concern more than one release: links and names that Flux or stackflux skip, releases in
 /// archives, objects that two releases of one cluster class share, and addons that are a chart in one release and
 /// manifests in the next.
 ///

@@ -87,6 +87,11 @@ impl Releases {
         }
     }
 
+    /// Loads one release and checks it as one that is not published yet.
+    pub(super) fn lint(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
+        self.read(name)?.lint(&self.limits)
+    }
+
     /// Loads and checks one release.
     pub(super) fn load(&self, name: &ReleaseName) -> Result<Loaded, SourceError> {
         self.read(name)?.load(&self.limits)

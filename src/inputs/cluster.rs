@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::names::KubernetesVersion;
+use crate::release::values::ROOTS;
 use gotemplate::FieldPath;
 
 /// The roots of values templates besides `Cluster`, each for an object that the Cluster may refer to.
-const RELATED: [&str; 2] = ["ControlPlane", "InfraCluster"];
+const RELATED: [&str; 2] = [ROOTS[1], ROOTS[2]];
 
 /// A Cluster and the data that its values templates are rendered over.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +55,7 @@ impl ClusterInputs {
         let [control_plane, infrastructure] = RELATED.map(|root| found.get(root));
         let seen = cluster.for_templates(control_plane, infrastructure);
         let found = found.into_iter().map(|(root, object)| (root.to_owned(), object));
-        let data: Map<_, _> = std::iter::once(("Cluster".to_owned(), seen)).chain(found).collect();
+        let data: Map<_, _> = std::iter::once((ROOTS[0].to_owned(), seen)).chain(found).collect();
         Self { cluster, data: data.into(), not_found }
     }
 

@@ -14,9 +14,9 @@ use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
 use crate::names::{AddonName, NameError, ObjectName};
-use crate::release::values::read_values;
+use crate::release::values::{ROOTS, read_values};
 use crate::release::{Addon, Form, ValuesTemplate};
-use gotemplate::RenderError;
+use gotemplate::{FieldPath, RenderError};
 
 /// The namespaces of addons and of Helm's record of them.
 const NAMESPACE: &str = "kube-system";
@@ -76,15 +76,28 @@ pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<St
         );
         return Err(Hold { reason: Reason::WaitingForObject, message });
     }
-    let text = source.template.render(cluster.data()).map_err(|error| Hold {
-        reason: match error {
-            RenderError::Missing { .. } => Reason::WaitingForField,
-            _ => Reason::ValuesInvalid,
-        },
-        message: error.to_string(),
+    let text = source.template.render(cluster.data()).map_err(|error| match &error {
+        RenderError::Missing { path, .. } => {
+            let message =
+                if never_exists(source, path) { format!("{error}: {NEVER}") } else { error.to_string() };
+            Hold { reason: Reason::WaitingForField, message }
+        }
+        _ => Hold { reason: Reason::ValuesInvalid, message: error.to_string() },
     })?;
     read_values(&text)
         .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
+}
+
+/// Says why a wait for a field does not end.
+const NEVER: &str = "this wait does not end, because no Cluster ever has this field: a values template reads .Cluster, \
+                     .ControlPlane and .InfraCluster alone. Publish a release with a corrected template";
+
+/// Whether the data of no Cluster have a field that the template waits for: its root does not exist. The path of a value
+/// that the template made does not begin at a root.
+fn never_exists(source: &ValuesTemplate, path: &FieldPath) -> bool {
+    let root = path.segments().first();
+    root.is_some_and(|root| !ROOTS.contains(&root.as_str()))
+        && source.template.fields().iter().any(|field| field.segments().first() == root)
 }
 
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {

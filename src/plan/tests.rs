@@ -83,6 +83,23 @@ fn missing_field_holds_only_its_addon() {
 }
 
 #[test]
+fn wait_that_cannot_end_says_so() {
+    for (template, ends) in [
+        ("a: {{ .Values.x }}\n", false),
+        ("a: {{ .cluster.metadata.name }}\n", false),
+        ("a: {{ .Cluster.spec.nothing }}\n", true),
+        ("{{ with dict \"a\" 1 }}b: {{ .Values }}{{ end }}\n", true),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.ccm_template = template;
+        let plan = fixture.plan("v1", &["one"]);
+        let [held] = plan.held() else { panic!("{:?}", plan.held()) };
+        assert_eq!(held.hold.reason, Reason::WaitingForField);
+        assert_eq!(!held.hold.message.contains("this wait does not end"), ends, "{}", held.hold.message);
+    }
+}
+
+#[test]
 fn missing_referenced_object_holds_cluster_as_waiting() {
     let mut fixture = Fixture::new();
     fixture.ccm_template = "infra: {{ if .InfraCluster }}yes{{ end }}\n";

@@ -43,11 +43,15 @@ impl Existing {
     }
 
     /// Whether the release has to be written: `false` if it already exists. Returns an error if another release of the name
-    /// exists, if the release is held, or if Flux would not see all of it.
+    /// exists, if the release is held or has errors, or if Flux would not see all of it.
     pub fn needs(&self, prepared: &Prepared, vendoring: bool) -> Result<bool, PublishError> {
         let Some(release) = &self.release else {
             if let Some(hold) = &self.held {
                 return Err(PublishError::Held(hold.clone()));
+            }
+            if prepared.refused.has_errors() {
+                let (name, findings) = (prepared.name().to_string(), prepared.refused.clone());
+                return Err(PublishError::Unusable { name, findings });
             }
             return self.check_left_out(prepared).map(|()| true);
         };

@@ -6,7 +6,7 @@ use super::dependencies::{self, Missing};
 use super::vendor::Vendor;
 use super::{Existing, PublishError};
 use crate::names::ReleaseName;
-use crate::release::{Digest, File, Files, Findings, Limits, Release, bound, packed_charts, range};
+use crate::release::{Digest, File, Files, Findings, Limits, Release, Severity, bound, packed_charts, range};
 use crate::source::origin::{Fetched, Origin, Provenance};
 
 /// A release that may be published.
@@ -19,6 +19,8 @@ pub struct Prepared {
     pub files: Files,
     /// Warnings about the release.
     pub warnings: Findings,
+    /// The findings of `lint` for which only a release that is not published yet is refused; empty without errors.
+    pub refused: Findings,
     /// The origin of the release.
     pub provenance: Provenance,
     /// The dependencies that it was fetched without.
@@ -65,11 +67,12 @@ pub struct Vendored {
 }
 
 impl Prepared {
-    /// Unpacks and checks a release. Refuses it for an error of `lint` or a dependency that cannot be fetched. If its
-    /// content is pinned or signed, also refuses content that is not bound to the release's name.
+    /// Unpacks and checks a release. Refuses it if it cannot be loaded or if a dependency cannot be fetched. If its
+    /// content is pinned or signed, also refuses content that is not bound to the release's name. What else `lint` has
+    /// against it is noted, because a release that is published already stays.
     pub fn of(fetched: Fetched, limits: &Limits) -> Result<Self, PublishError> {
         let Fetched { name, files, provenance } = fetched;
-        let (release, files, warnings) = load(&name, files, limits)?;
+        let (release, files, warnings, refused) = load(&name, files, limits)?;
         let unusable = |findings| PublishError::Unusable { name: name.to_string(), findings };
         if provenance.is_pinned_or_signed() {
             let findings = bound::check(&name, &files, limits);
@@ -78,7 +81,7 @@ impl Prepared {
             }
         }
         let missing = dependencies::missing(&release, &files).map_err(unusable)?;
-        Ok(Self { release, files, warnings, provenance, missing, vendored: Vec::new() })
+        Ok(Self { release, files, warnings, refused, provenance, missing, vendored: Vec::new() })
     }
 
     /// Adds fetched charts, and checks the release again, because an archive from a repository may contain anything.
@@ -93,7 +96,7 @@ impl Prepared {
                 why: format!("{path}: {error}"),
             })?;
         }
-        let (release, files, warnings) = load(&name, files, limits)?;
+        let (release, files, warnings, refused) = load(&name, files, limits)?;
         for chart in &vendored {
             if !is_that_chart(chart, limits) {
                 let (name, url, version) = (name.to_string(), chart.url.clone(), chart.version.clone());
@@ -105,7 +108,7 @@ impl Prepared {
                 });
             }
         }
-        Ok(Self { release, files, warnings, vendored, ..self })
+        Ok(Self { release, files, warnings, refused, vendored, ..self })
     }
 
     /// Returns the paths of the archives that were fetched for it.
@@ -131,14 +134,23 @@ fn is_that_chart(vendored: &Vendored, limits: &Limits) -> bool {
     *name == missing.name && wanted.is_some() && range::version(own_version) == wanted
 }
 
+/// Loads a release; returns it with its files, the warnings, and the findings for which it must not be published.
 fn load(
     name: &ReleaseName,
     files: Files,
     limits: &Limits,
-) -> Result<(Release, Files, Findings), PublishError> {
+) -> Result<(Release, Files, Findings, Findings), PublishError> {
+    let unusable = |findings| PublishError::Unusable { name: name.to_string(), findings };
+    let pointers = Release::pointers(&files);
     let loaded = Release::load(name, files, limits);
-    let loaded = loaded.map_err(|findings| PublishError::Unusable { name: name.to_string(), findings })?;
-    Ok((loaded.release, loaded.files, loaded.warnings))
+    let loaded = loaded.map_err(|findings| unusable(pointers.in_place_of(findings)))?;
+    let mut findings = loaded.warnings;
+    findings.extend(Release::review(&loaded.files, limits));
+    let refused = if findings.has_errors() { findings.clone() } else { Findings::default() };
+    let warnings = findings.into_iter().filter(|finding| finding.severity == Severity::Warning);
+    let mut all = Findings::default();
+    all.extend(warnings);
+    Ok((loaded.release, loaded.files, all, refused))
 }
 
 #[cfg(test)]

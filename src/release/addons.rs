@@ -14,9 +14,9 @@ use super::stages::{Action, Hook, Stage};
 use super::{Addon, AddonKind, CLUSTER_ADDON, Chart, ValuesTemplate};
 
 /// The values template of all addons that have no template of their own.
-const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
+pub(super) const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 /// The values template of one addon, in its directory.
-const OWN_TEMPLATE: &str = "overwrite.yaml";
+pub(super) const OWN_TEMPLATE: &str = "overwrite.yaml";
 
 /// Reads the addons that a stage applies, in the order in which stages name them first. If the stages are not
 /// `complete`, every directory counts as an addon, so that all findings are reported together.

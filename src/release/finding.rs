@@ -36,12 +36,20 @@ words! {
         LinkNotAllowed,
         /// A device, a pipe or a socket.
         SpecialFile,
+        /// A pointer of Git LFS in place of a file.
+        LfsPointer,
+        /// A `kustomization.yaml` names a path outside.
+        PathOutside,
+        /// A `kustomization.yaml` names something in another place that Flux has to fetch.
+        RemoteResource,
         /// Flux leaves out a file that a chart needs.
         FileIgnored,
         /// A build-time placeholder `<< … >>` that was not replaced.
         PlaceholderLeft,
         /// The file is not YAML.
         InvalidYaml,
+        /// The file is not JSON.
+        InvalidJson,
         /// A mapping names a key twice.
         DuplicateKey,
         /// A YAML file with more aliases, nesting or nodes than any release needs.
@@ -72,6 +80,8 @@ words! {
         DependencyNotVendored,
         /// A values template that cannot be parsed.
         InvalidTemplate,
+        /// A values template reads a root that no Cluster has.
+        UnknownRoot,
         /// An object of the class chart whose name lacks the chart's version.
         UnversionedObject,
         /// Two releases of one class have an addon in two forms: a chart and manifests.
@@ -249,6 +259,14 @@ impl Findings {
     /// Adds a finding, unless it is present already.
     pub fn push(&mut self, finding: Finding) {
         self.0.insert(finding);
+    }
+
+    /// Returns these findings, and those of the others that are about other files.
+    #[must_use]
+    pub fn in_place_of(self, others: Self) -> Self {
+        let files: BTreeSet<String> = self.iter().map(|finding| finding.file.clone()).collect();
+        let kept = others.0.into_iter().filter(|finding| !files.contains(&finding.file));
+        Self(kept.chain(self.0).collect())
     }
 
     /// Returns all findings in order.

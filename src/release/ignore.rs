@@ -10,7 +10,7 @@ use super::finding::{Finding, Reason};
 
 mod wildcard;
 
-use wildcard::Wildcard;
+pub(super) use wildcard::Wildcard;
 
 /// The file with patterns, in any directory.
 pub const IGNORE_FILE: &str = ".sourceignore";

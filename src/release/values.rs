@@ -5,6 +5,9 @@ use serde_json::{Map, Number, Value};
 use super::document::{options, yaml_finding};
 use super::finding::Finding;
 
+/// The roots of the data of values templates. A template that reads another root waits for it for ever.
+pub const ROOTS: [&str; 3] = ["Cluster", "ControlPlane", "InfraCluster"];
+
 /// The key under which authors may wrap the values: `values: |`.
 const WRAPPER: &str = "values";
 

@@ -32,7 +32,8 @@ fn load(name: &str) -> Loaded {
     let Opened::Release(release) = open(&path, &Limits::default()).unwrap() else {
         panic!("{name} is no release")
     };
-    release.load(&Limits::default()).unwrap_or_else(|findings| panic!("{name} is refused:\n{findings}"))
+    // As one that is not published yet: nothing more is found in it.
+    release.lint(&Limits::default()).unwrap_or_else(|findings| panic!("{name} is refused:\n{findings}"))
 }
 
 fn addons(release: &Release) -> Vec<&str> {

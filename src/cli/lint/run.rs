@@ -53,7 +53,7 @@ fn below(source: &Path, releases: &Releases) -> PathBuf {
 
 fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted, SourceError> {
     let mut addons = BTreeMap::new();
-    let findings = match releases.load(&name) {
+    let findings = match releases.lint(&name) {
         Ok(loaded) => {
             addons.extend(loaded.release.addons.iter().map(|addon| (addon.name.clone(), addon.is_chart())));
             let mut findings = loaded.warnings;

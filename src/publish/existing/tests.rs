@@ -44,6 +44,19 @@ fn held_release_is_not_written_and_existing_stays() {
 }
 
 #[test]
+fn release_that_flux_refuses_is_not_written_and_existing_stays() {
+    let endless = |files| {
+        let files = with(files, "cluster-addon/cni/overwrite.yaml", "a: {{ .Values.x }}\n");
+        (prepare(NAME, files.clone()), files)
+    };
+    let (prepared, files) = endless(files(NAME));
+    let error = existing(None, &[]).needs(&prepared, false).unwrap_err();
+    assert_eq!(error.reason(), "UnknownRoot");
+    assert!(error.to_string().contains("cluster-addon/cni/overwrite.yaml:1:7"), "{error}");
+    assert!(!existing(Some(files), &[]).needs(&prepared, false).unwrap(), "it is in use");
+}
+
+#[test]
 fn other_content_is_refused() {
     let mut linked = files(NAME);
     linked.insert_link("x", "y").unwrap();

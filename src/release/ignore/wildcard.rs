@@ -2,7 +2,7 @@
 
 /// A parsed wildcard.
 #[derive(Clone, Debug)]
-pub(super) struct Wildcard(Vec<Token>);
+pub(in crate::release) struct Wildcard(Vec<Token>);
 
 #[derive(Clone, Debug)]
 enum Token {
@@ -20,7 +20,7 @@ enum Token {
 
 impl Wildcard {
     /// Parses a wildcard; `None` for a malformed pattern, which matches nothing.
-    pub(super) fn parse(pattern: &str) -> Option<Self> {
+    pub(in crate::release) fn parse(pattern: &str) -> Option<Self> {
         let mut tokens = Vec::new();
         let mut rest = pattern.chars();
         while let Some(character) = rest.next() {
@@ -37,7 +37,7 @@ impl Wildcard {
 
     /// Whether the wildcard matches the whole name, which has no `/`. On a mismatch only the last `*` is extended: an
     /// earlier one could not reach further, so the time is at most pattern times name.
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(in crate::release) fn matches(&self, name: &str) -> bool {
         let mut tokens = self.0.as_slice();
         let mut name = name;
         let mut retry: Option<(&[Token], &str)> = None;

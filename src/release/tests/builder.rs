@@ -71,7 +71,7 @@ appVersion: 1.34
 pub(in crate::release) struct Stack {
     pub(super) name: String,
     pub(in crate::release) files: Files,
-    pub(super) limits: Limits,
+    pub(in crate::release) limits: Limits,
 }
 
 impl Stack {
@@ -81,7 +81,7 @@ impl Stack {
 
     /// Creates a multi-stage release: two charts, one of them with a vendored dependency, one addon of manifests, node
     /// images.
-    pub(super) fn good() -> Self {
+    pub(in crate::release) fn good() -> Self {
         Self::empty()
             .with("metadata.yaml", METADATA)
             .with("clusteraddon.yaml", CLUSTER_ADDON)
@@ -96,7 +96,7 @@ impl Stack {
     }
 
     /// Creates a single-chart release.
-    pub(super) fn single() -> Self {
+    pub(in crate::release) fn single() -> Self {
         Self::empty()
             .with("metadata.yaml", METADATA)
             .with("cluster-class/Chart.yaml", "apiVersion: v2\nname: demo-class\nversion: v2\n")
@@ -115,21 +115,26 @@ impl Stack {
         self
     }
 
-    pub(super) fn without(mut self, path: &str) -> Self {
+    pub(in crate::release) fn without(mut self, path: &str) -> Self {
         self.files.remove(path).unwrap();
         self
     }
 
     /// Replaces text in a file, which must have it once.
-    pub(super) fn replacing(self, path: &str, old: &str, new: &str) -> Self {
+    pub(in crate::release) fn replacing(self, path: &str, old: &str, new: &str) -> Self {
         let text = String::from_utf8(self.files.get(path).unwrap().content.clone()).unwrap();
         assert_eq!(text.matches(old).count(), 1, "{path} has {old:?} not once");
         let text = text.replace(old, new);
         self.with(path, &text)
     }
 
-    pub(super) fn load(&self) -> Result<Loaded, Findings> {
+    pub(in crate::release) fn load(&self) -> Result<Loaded, Findings> {
         Release::load(&self.name.parse().unwrap(), self.files.clone(), &self.limits)
+    }
+
+    /// Reads the release as one that is not published yet.
+    pub(in crate::release) fn lint(&self) -> Result<Loaded, Findings> {
+        Release::lint(&self.name.parse().unwrap(), self.files.clone(), &self.limits)
     }
 
     /// Reads the release, which must have no findings at all.

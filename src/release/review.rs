@@ -1,0 +1,42 @@
+//! What Flux, Helm and Cluster API refuse of a release that can be read: checked before it is published, because a
+//! published release never changes. A release in use is not checked: it stays as usable as it was.
+
+mod chart;
+mod helmignore;
+mod kustomization;
+mod manifests;
+mod metadata;
+mod pointers;
+mod text;
+mod values_template;
+
+use super::files::{Files, Limits};
+use super::finding::Findings;
+use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
+
+pub(super) use pointers::check as check_pointers;
+
+/// Reports what is refused of an unpacked release although [`Release::load`](super::Release::load) reads it.
+pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
+    pointers::check(files, findings);
+    values_template::check(files, limits, findings);
+    chart::check(files, CLUSTER_CLASS, limits, findings);
+    if files.has_directory(NODE_IMAGES) {
+        manifests::check(files, NODE_IMAGES, findings);
+    }
+    if files.get(stages::FILE).is_none() {
+        chart::check(files, CLUSTER_ADDON, limits, findings);
+        return;
+    }
+    for addon in files.directories(CLUSTER_ADDON) {
+        let directory = format!("{CLUSTER_ADDON}/{addon}");
+        if files.get(&format!("{directory}/Chart.yaml")).is_some() {
+            chart::check(files, &directory, limits, findings);
+        } else {
+            manifests::check(files, &directory, findings);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
