@@ -1,7 +1,9 @@
 //! Explains why a Cluster has no `ClusterAddon`.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use super::snapshot::{Member, Snapshot, mirrored};
-use crate::api::{ClusterStack, ConditionType, Reason};
+use crate::api::{ClusterStack, ConditionType, Reason, labels};
 use crate::names::{Key, ReleaseName};
 use crate::rollup::{ConditionStatus, Report};
 use crate::subscription::offered;
@@ -82,9 +84,14 @@ fn without_release(
         let message =
             format!("no ClusterStack in namespace {namespace} is for release {release} of its class");
         let action = match elsewhere {
-            Some(of) => {
-                format!("Namespace {of} has one: set spec.topology.classRef.namespace to {of}.")
-            }
+            // The owner of the other namespace would decide what happens to the addons in the cluster.
+            _ if has_objects(snapshot, cluster) => format!(
+                "Apply the ClusterStack in namespace {namespace} again, which takes over the addons in the cluster."
+            ),
+            Some(of) => format!(
+                "Create a ClusterStack for it in namespace {namespace}. If the class of namespace {of} is meant, whose \
+                 owner then decides what runs in the cluster, set spec.topology.classRef.namespace to {of}."
+            ),
             None => format!("Create a ClusterStack for it in namespace {namespace}."),
         };
         return Some(Obstacle::new("NoClusterStack", message, action));
@@ -115,6 +122,15 @@ fn without_release(
         "Check that the stack repository has {release}; the operator reads a release in use by itself."
     );
     Some(Obstacle::new("NoRelease", message, action))
+}
+
+/// Whether there are Flux objects for a Cluster, which its `ClusterStack` orphaned when it was deleted.
+fn has_objects(snapshot: &Snapshot, cluster: &Key) -> bool {
+    let is_of = |key: &Key, metadata: &ObjectMeta| {
+        let name = metadata.labels.as_ref().and_then(|all| all.get(labels::CLUSTER_NAME));
+        key.namespace == cluster.namespace && name == Some(&cluster.name)
+    };
+    snapshot.flux.iter().any(|((kind, key), object)| !kind.is_source() && is_of(key, &object.metadata))
 }
 
 /// Whether a `ClusterStack` offers a release.

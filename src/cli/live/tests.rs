@@ -310,6 +310,20 @@ fn why_explains_a_cluster_without_addons() {
     insta::assert_snapshot!("why-unclaimed", all.join("\n"));
 }
 
+/// Its addons would get into the hands of another tenant.
+#[test]
+fn why_sends_no_orphaned_cluster_to_another_namespace() {
+    let mut lists = lists();
+    if let Some((_, Some(releases))) = lists.flux.first_mut() {
+        releases.push(flux("prod", "lost.cni", &json!({"suspend": true}), &[], &[]));
+    }
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "lost").unwrap();
+    let why = chain::chain(&snapshot, key, member, None).unwrap().text();
+    assert!(why.contains("Apply the ClusterStack in namespace prod again"), "{why}");
+    assert!(!why.contains("classRef.namespace"), "{why}");
+}
+
 #[test]
 fn events_are_limited_to_objects_of_stackflux() {
     let event = |group: &str, kind: &str, namespace: &str, name: &str, time: &str| {
