@@ -3,7 +3,7 @@
 pub(crate) mod fixture;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::diff::{Change, Inventory, diff};
 use super::*;
@@ -299,11 +299,11 @@ fn two_plans_of_one_identity_must_agree() {
 fn conflicting_plan_is_not_merged_in_part() {
     let mut plan = Fixture::new().plan("v1", &["one"]);
     let before = plan.clone();
-    let mut other = Fixture::new();
-    other.stack.source.url = "https://git.example.org/other.git".to_owned();
-    let mut other = other.plan("v1", &["one", "two"]);
-    other.merge(Plan::of_namespace("new")).unwrap();
-    assert!(plan.merge(other).is_err());
+    let edit_cluster: fn(&mut Value) = |cluster| cluster["spec"]["controlPlaneEndpoint"]["port"] = json!(1);
+    let other = Fixture { edit_cluster, ..Fixture::new() }.plan("v1", &["a", "one"]);
+    let Err(PlanError::Conflict(conflict)) = plan.merge(other.clone()) else { panic!("no conflict") };
+    let mut earlier = other.objects().map(|object| &object.id).take_while(|id| **id != conflict);
+    assert!(earlier.any(|id| before.objects().all(|object| object.id != *id)), "nothing precedes {conflict}");
     assert_eq!(plan, before);
 }
 

@@ -176,7 +176,7 @@ fn empty_repository_whose_head_names_another_branch_is_used() {
     let directory = with_stack("publish-head");
     git(&directory, &["init", "-q", "--bare", "--initial-branch=master", "stacks.git"]);
     let to = format!("file://{}/stacks.git", directory.display());
-    for state in ["is published", "already has"] {
+    for state in ["is published", "already exists"] {
         let run = publish(&directory, "stack", &to, &["--release", RELEASE]);
         assert!(run.code == 0 && run.stderr.contains(state), "{}", run.stderr);
     }

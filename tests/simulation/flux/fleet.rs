@@ -99,6 +99,14 @@ impl Fleet {
         repository.commit(Some(BRANCH), &author, &author, "by hand", &tree, &[&parent]).unwrap();
     }
 
+    /// Moves the branch to the parent of its commit, as a force push does.
+    pub(crate) fn drop_commit(&self) {
+        let repository = self.repository();
+        let parent =
+            repository.find_reference(BRANCH).unwrap().peel_to_commit().unwrap().parent_id(0).unwrap();
+        repository.reference(BRANCH, parent, true, "").unwrap();
+    }
+
     /// Deletes the branch.
     pub(crate) fn delete_branch(&self) {
         self.repository().find_reference(BRANCH).unwrap().delete().unwrap();

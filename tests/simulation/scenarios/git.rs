@@ -131,3 +131,20 @@ fn lost_branch_keeps_addons_of_a_paused_cluster() {
         assert!(simulation.uninstalled().is_empty());
     });
 }
+
+#[test]
+fn commit_that_the_branch_lost_is_delivered_again() {
+    run("git-rewritten", |simulation| {
+        simulation.publish(1);
+        deliver(simulation, &["v1", "v2"], V1);
+        simulation.upgrade("one", V2);
+        settle(simulation);
+        fleet(simulation).drop_commit();
+        // Without a wait: what Flux fetches is the only news.
+        settle(simulation);
+        assert!(fleet(simulation).files()[&file(simulation, "one.monitoring")].contains(V2));
+        simulation.expect("ClusterStack", STACK, "Delivered", "True Delivered");
+        simulation.expect_ready_at("one", V2);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}

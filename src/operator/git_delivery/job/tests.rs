@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use git2::Repository;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
@@ -80,10 +81,8 @@ fn change_without_a_pull_request_branch_is_not_pushed() {
 
 #[test]
 fn conflicting_subject_is_not_committed_in_part() {
-    let (mut other, mut plan) = (Fixture::new(), Plan::default());
-    other.stack.source.url = "https://git.example.org/other.git".to_owned();
-    plan.merge(Plan::of_namespace("a")).unwrap();
-    plan.merge(other.plan("v1", &["one"])).unwrap();
+    let edit_cluster: fn(&mut Value) = |cluster| cluster["spec"]["controlPlaneEndpoint"]["port"] = json!(1);
+    let plan = Fixture { edit_cluster, ..Fixture::new() }.plan("v1", &["a", "one"]);
     let (first, second) = (Subject::Release("v1".to_owned()), Subject::Release("v2".to_owned()));
     let planned = |plan: Plan| Change::Planned(Arc::new(plan));
     let changes = [(first, planned(Fixture::new().plan("v1", &["one"]))), (second.clone(), planned(plan))];
