@@ -3,7 +3,9 @@
 //! The operator reads it from its watch caches, the command line from files; its form is the same, so equal inputs give
 //! equal bytes everywhere.
 
+pub mod claim;
 pub mod cluster;
+pub mod consent;
 pub mod content;
 pub mod line;
 pub mod stack;

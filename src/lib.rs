@@ -40,6 +40,8 @@
 //! | What is written for a Cluster? | [`addons::decide`] |
 //! | Would this object be written? | [`plan::delivery::action`] |
 //! | When is an object restored that another client changes again and again? | [`plan::repair::Repairs::next`] |
+//! | May a `ClusterStack` refer to a `GitRepository` of another namespace? | [`inputs::consent::check`] |
+//! | What is the name of a source or chart, and whose is it? | [`Names::owned`](inputs::content::Names::owned) |
 //! | May an existing object with a planned name be overwritten? | [`plan::existing::is_ours`] |
 //! | Does an object belong to a `ClusterAddon`? | [`is_owned`](foreign::flux::ownership::is_owned) |
 //! | Whose is an object without an owner? | [`labelled_owner`](foreign::flux::ownership::labelled_owner) |

@@ -21,7 +21,7 @@ pub use delivery::{
     ContentState, DeliveryMode, RELEASE_STEPS, ReleaseAction, ReleaseActionFacts, StepFacts, WrittenSteps,
     decide_release_action, is_class_delivered, provider_references, steps_to_write,
 };
-pub use inventory::{Inventory, InventoryFacts, inventory, is_shared, shared_object};
+pub use inventory::{Inventory, InventoryFacts, inventory, is_of_others, is_shared, shared_object};
 pub use releases::{
     CatalogFacts, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem, ReleasesFacts,
     decide_releases, first_error, short,

@@ -6,7 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterStack, schema};
+use super::{ClusterStack, rules, schema};
 use crate::names::Key;
 
 /// The content of the release, and the provider's object that prepares the release.
@@ -17,6 +17,7 @@ use crate::names::Key;
     kind = "ClusterStackRelease",
     doc = "One release of a cluster stack that is offered or in use. Written by stackflux, named after the release.",
     namespaced,
+    validation = rules::PIN_IMMUTABLE,
     status = "ClusterStackReleaseStatus",
     derive = "PartialEq",
     derive = "Default",
@@ -62,6 +63,14 @@ impl ClusterStackRelease {
         owners.any(|owner| Some(&owner.uid) == stack.metadata.uid.as_ref())
     }
 
+    /// Returns the content that the release is pinned to: that of the status, which only the operator writes, or that of a
+    /// spec which no status has recorded yet.
+    #[must_use]
+    pub fn pin(&self) -> Option<&PinnedSource> {
+        let recorded = self.status.as_ref().and_then(|status| status.source.as_ref());
+        recorded.or(self.spec.source.as_ref())
+    }
+
     /// Returns the digest of the spec of one of the release's objects, as it was when the status was written last.
     #[must_use]
     pub fn spec_digest_of(&self, kind: &str, namespace: &str, name: &str) -> Option<&str> {
@@ -96,6 +105,9 @@ pub struct ClusterStackReleaseStatus {
     /// The digest of the release's files, as they were first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The content that the release is pinned to. A change of `spec.source` is put back to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PinnedSource>,
     /// The addons in the release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]

@@ -336,6 +336,11 @@ reasons! {
     AccessDenied:
         "The ClusterStack refers to an object of another namespace, which --no-cross-namespace-refs forbids.",
         "Refer to an object of the same namespace, or start the operator without --no-cross-namespace-refs.";
+    SourceNotAllowed:
+        "The ClusterStack refers to a GitRepository of another namespace, whose owner has not allowed that; what was \
+        delivered stays.",
+        "Ask the owner of the GitRepository to run the command in the message, which sets the annotation \
+        clusterstack.x-k8s.io/allowed-namespaces, or take the source from the namespace of the ClusterStack.";
     NotNeeded:
         "The release needs nothing of this kind.",
         "No action required.";

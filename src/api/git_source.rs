@@ -104,7 +104,8 @@ pub struct GitRepositoryReference {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::OBJECT_NAME)]
     pub name: String,
-    /// The namespace of the `GitRepository`. Defaults to that of the ClusterStack.
+    /// The namespace of the `GitRepository`. Defaults to that of the ClusterStack. In another namespace, the annotation
+    /// `clusterstack.x-k8s.io/allowed-namespaces` of the `GitRepository` has to name that of the ClusterStack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::NAMESPACE)]

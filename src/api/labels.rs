@@ -67,6 +67,19 @@ pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";
 /// Value of [`ON_DELETE`]: all objects stay in the clusters, and stackflux no longer manages them.
 pub const ORPHAN: &str = "Orphan";
 
+/// Label on a source or chart: the namespace of the `ClusterStack`s that it belongs to.
+pub const STACK_NAMESPACE: &str = "clusterstack.x-k8s.io/stack-namespace";
+
+/// Label on a source or chart beside a repository of another namespace: the UID of the `ClusterStack` that it belongs to.
+pub const STACK_UID: &str = "clusterstack.x-k8s.io/stack-uid";
+
+/// Annotation on such a source or chart: the name of that `ClusterStack`.
+pub const STACK_NAME: &str = "clusterstack.x-k8s.io/stack-name";
+
+/// Annotation on a `GitRepository`: the namespaces, separated by commas, whose `ClusterStack`s may refer to it, or `*`. Its
+/// own namespace needs no mention.
+pub const ALLOWED_NAMESPACES: &str = "clusterstack.x-k8s.io/allowed-namespaces";
+
 /// Annotation on a Flux object whose `ClusterAddon` was deleted: the Cluster whose next `ClusterAddon` takes it over.
 pub const HANDED_OVER: &str = "clusterstack.x-k8s.io/handed-over";
 

@@ -124,6 +124,12 @@ rules! {
     ONE_REFERENCE: "[has(self.branch), has(self.tag), has(self.commit), has(self.semver), has(self.name)]\
         .filter(given, given).size() <= 1",
         "ref must have at most one of branch, tag, commit, semver and name";
+    PIN_IMMUTABLE: "!has(oldSelf.spec.source) || (has(self.spec.source) && (self.spec.source == oldSelf.spec.source || \
+        (has(oldSelf.status) && has(oldSelf.status.source) && \
+        self.spec.source.revision == oldSelf.status.source.revision && \
+        self.spec.source.digest == oldSelf.status.source.digest && \
+        self.spec.source.path == oldSelf.status.source.path)))",
+        "spec.source cannot be changed: a release stays at the content that it was first read with";
     OBJECT_NAME: r"self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$')",
         "the name of an object must consist of lower-case letters, digits, '-' and '.'";
     NAMESPACE: "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",

@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 use super::CommandResult;
 use super::error::CliError;
-use super::live::prepared::Defaults;
+use super::live::prepared::{Defaults, consent};
 use super::live::present::read;
 use super::live::{Connection, Scope, block_on};
 use super::{Outcome, terminal};
@@ -72,6 +72,9 @@ fn export(arguments: &Export) -> CommandResult {
     if !present.stacks.contains_key(&key) {
         return Err(CliError::usage(format!("ClusterStack {key} not found"))
             .hint("stackflux status --all-namespaces lists the ClusterStacks"));
+    }
+    if let Some(stack) = present.stacks.get(&key) {
+        consent(stack, &present.flux)?;
     }
     stream::restrict_to(&mut present, &key, &defaults);
     terminal::data(&stream::write(&present)?)?;

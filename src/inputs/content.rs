@@ -7,6 +7,8 @@
 //! keeps its pin; otherwise the commit that last changed its directory becomes the pin. A release that was changed after it
 //! was pinned supplies nothing.
 
+mod names;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize as _;
@@ -17,10 +19,13 @@ use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::inputs::claim::{self, Claim};
 use crate::inputs::line::Line;
 use crate::inputs::stack::Stack;
-use crate::names::{AddonName, NameError, ObjectName, ReleaseName, Revision};
+use crate::names::{AddonName, Key, NameError, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
+
+pub use names::{Names, Owned};
 
 /// A release of the stack repository: its contents and its pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,11 +76,12 @@ pub struct Existing {
     pins: BTreeMap<ReleaseName, Option<ExistingSource>>,
     sources: Namespaced<ExistingSource>,
     charts: Namespaced<ExistingChart>,
-    manifests: BTreeMap<Manifests, BTreeSet<ReleaseName>>,
+    manifests: BTreeMap<Manifests, BTreeSet<String>>,
+    names: Names,
 }
 
 /// The manifests of an addon that some cluster has: the addon, the digest, and the namespace of the source. The key of
-/// the releases that they come from. Users may write such objects, so no other field of them counts.
+/// the names of the sources that they come from. Users may write such objects, so no other field of them counts.
 type Manifests = (String, String, String);
 
 /// Objects by name, and by namespace within a name.
@@ -89,8 +95,17 @@ impl Existing {
             return;
         }
         if let Ok(observed) = FluxObject::deserialize(object) {
+            if observed.kind().is_source() && place(&observed).is_some() {
+                self.names.insert(observed.kind(), &Key::of_metadata(&observed.object), true);
+            }
+            self.names.insert_claim(&observed);
             self.insert_observed(&observed);
         }
+    }
+
+    /// Returns what is known about the names of sources and charts.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.names
     }
 
     /// Adds the pin of a release, which counts more than its `GitRepository`. With an invalid one, the release supplies no
@@ -122,12 +137,10 @@ impl Existing {
                 self.charts.entry(place.1).or_default().insert(place.0, chart);
             }
             FluxKind::Kustomization => {
-                let (Some(addon), Ok(source)) = (object.addon(), of.source.parse::<ReleaseName>()) else {
-                    return;
-                };
+                let Some(addon) = object.addon() else { return };
                 let beside = Some(&of.source_namespace).filter(|of| !of.is_empty()).unwrap_or(&place.0);
                 let key = (addon.to_owned(), digest, beside.clone());
-                self.manifests.entry(key).or_default().insert(source);
+                self.manifests.entry(key).or_default().insert(of.source.clone());
             }
             FluxKind::HelmRelease => {}
         }
@@ -142,12 +155,14 @@ impl Existing {
         let shared = stack.flux.sources == SourcePlacement::Shared;
         let copies = self.manifests.iter().filter(|(key, _)| !shared && (&key.0, &key.1) == (&name, &digest));
         let found = beside(stack.source.namespace.as_str()).into_iter().chain(copies.map(|(_, found)| found));
-        let has_content = |source: &&ReleaseName| {
-            let entry = catalog.get(*source).filter(|_| stack.line.has(source));
+        let has_content = |source: &ReleaseName| {
+            let entry = catalog.get(source).filter(|_| stack.line.has(source));
             entry.is_some_and(|entry| entry.addons.get(&addon.name) == Some(&addon.digest))
         };
-        let source = found.flatten().filter(has_content).min()?;
-        Some((source.clone(), release_path(&stack.source.path, source, &addon.path)))
+        let sources = found.flatten().filter_map(|source| claim::release_of(stack, source));
+        let source = sources.filter(has_content).min()?;
+        let path = release_path(&stack.source.path, &source, &addon.path);
+        Some((source, path))
     }
 
     /// Finds the pin of a release: that of its `ClusterStackRelease`, otherwise of its source. The source is beside the
@@ -157,7 +172,8 @@ impl Existing {
         if let Some(Some(pin)) = self.pins.get(release) {
             return Some(pin);
         }
-        self.sources.get(&release.to_string())?.get(stack.source_namespace(&stack.namespace).as_str())
+        let name = self.names.owned(stack, FluxKind::GitRepository, &release.to_string()).ok()?.name;
+        self.sources.get(name.as_str())?.get(stack.source_namespace(&stack.namespace).as_str())
     }
 
     /// Finds the chart of an addon's content, beside the class like its source.
@@ -235,6 +251,8 @@ pub struct Pin {
     pub revision: Revision,
     /// The digest of the whole release at that commit, in its text form.
     pub digest: String,
+    /// The name of its `GitRepository`, and the claim on it.
+    pub owned: Owned,
 }
 
 /// One content in its source.
@@ -242,10 +260,15 @@ pub struct Pin {
 pub struct Content {
     /// The release whose directory holds it.
     pub release: ReleaseName,
+    /// The name of the `GitRepository` that pins it.
+    pub source: ObjectName,
     /// The directory within the stack repository, as Flux takes it: `./releases/<release>/…`.
     pub path: String,
-    /// The name of its `HelmChart`: the addon's and the content's first twelve hex digits.
+    /// The name of its `HelmChart`: the addon's and the content's first twelve hex digits, and more beside the repository
+    /// of another namespace.
     pub chart: ObjectName,
+    /// The claim on that `HelmChart`.
+    pub claim: Option<Claim>,
     /// The full digest.
     pub digest: Digest,
 }
@@ -257,6 +280,8 @@ pub struct Contents {
     pub addons: BTreeMap<AddonName, Content>,
     /// The releases that contents come from, and the release itself, with their pins.
     pub pins: BTreeMap<ReleaseName, Pin>,
+    /// The `HelmChart` of the cluster class.
+    pub class: Owned,
 }
 
 /// Finds the source of everything in `release`. `catalog` holds the releases of the stack repository.
@@ -270,17 +295,23 @@ pub fn resolve(
         **name == release.name || existing.is_as_pinned(name, entry)
     };
     let catalog: Suppliers = catalog.iter().filter(supplies).collect();
-    let mut contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new() };
-    let mut pin = |release: &ReleaseName| -> Result<(), ContentError> {
-        let pin = pin(release, catalog.get(release).copied(), existing.source(stack, release))?;
-        contents.pins.insert(release.clone(), pin);
-        Ok(())
+    let owned = |kind, plain: &str| existing.names.owned(stack, kind, plain);
+    let class = owned(FluxKind::HelmChart, &release.name.to_string())?;
+    let mut contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new(), class };
+    let mut pin = |release: &ReleaseName| -> Result<ObjectName, ContentError> {
+        let (revision, digest) =
+            pin(release, catalog.get(release).copied(), existing.source(stack, release))?;
+        let owned = owned(FluxKind::GitRepository, &release.to_string())?;
+        let name = owned.name.clone();
+        contents.pins.insert(release.clone(), Pin { revision, digest, owned });
+        Ok(name)
     };
     pin(&release.name)?;
     for addon in &release.addons {
-        let chart = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
+        let plain = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
+        let Owned { name: chart, claim } = owned(FluxKind::HelmChart, plain.as_str())?;
         let kept = if addon.is_chart() {
-            kept(addon, &chart, existing.chart(stack, &chart))?
+            kept(stack, addon, &chart, existing.chart(stack, &chart))?
         } else {
             existing.manifests(stack, &catalog, addon)
         };
@@ -290,8 +321,9 @@ pub fn resolve(
             let lowest = lowest(&stack.line, release, addon, &catalog);
             (lowest.clone(), release_path(&stack.source.path, lowest, &addon.path))
         });
-        pin(&source)?;
-        let content = Content { release: source, path, chart, digest: addon.digest };
+        let source_name = pin(&source)?;
+        let digest = addon.digest;
+        let content = Content { release: source, source: source_name, path, chart, claim, digest };
         contents.addons.insert(addon.name.clone(), content);
     }
     Ok(contents)
@@ -300,6 +332,7 @@ pub fn resolve(
 /// Returns the source of the existing chart with the name of an addon's content: release and directory. Fails if that
 /// chart has other content.
 fn kept(
+    stack: &Stack,
     addon: &Addon,
     chart: &ObjectName,
     existing: Option<&ExistingChart>,
@@ -310,7 +343,7 @@ fn kept(
         let (chart, existing) = (chart.to_string(), existing.digest.clone());
         return Err(ContentError::ChartNameCollision { chart, existing, wanted });
     }
-    Ok(existing.source.parse().ok().map(|source| (source, existing.path.clone())))
+    Ok(claim::release_of(stack, &existing.source).map(|source| (source, existing.path.clone())))
 }
 
 /// The lowest release of the line that has the addon's content.
@@ -335,7 +368,7 @@ fn pin(
     release: &ReleaseName,
     found: Option<&CatalogEntry>,
     existing: Option<&ExistingSource>,
-) -> Result<Pin, ContentError> {
+) -> Result<(Revision, String), ContentError> {
     match (found, existing) {
         (Some(found), Some(existing)) if found.digest.to_string() != existing.digest => {
             Err(ContentError::ReleaseMutated {
@@ -345,10 +378,8 @@ fn pin(
                 found: found.digest.to_string(),
             })
         }
-        (_, Some(existing)) => {
-            Ok(Pin { revision: existing.revision.clone(), digest: existing.digest.clone() })
-        }
-        (Some(found), None) => Ok(Pin { revision: found.revision.clone(), digest: found.digest.to_string() }),
+        (_, Some(existing)) => Ok((existing.revision.clone(), existing.digest.clone())),
+        (Some(found), None) => Ok((found.revision.clone(), found.digest.to_string())),
         (None, None) => Err(ContentError::Unpinned(release.clone())),
     }
 }

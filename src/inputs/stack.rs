@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::api::labels::ALLOWED_NAMESPACES;
 use crate::api::{
     ClusterStack, Delivery, FluxSettings, GitReference, GitSource, Reason, SourcePlacement,
     StackSource as Wanted,
@@ -41,6 +42,24 @@ pub enum StackError {
         /// The `GitRepository`'s name.
         name: String,
     },
+    /// It refers to a `GitRepository` of another namespace, whose owner has not allowed that.
+    #[error(
+        "ClusterStack {stack} refers to GitRepository {namespace}/{name}, which does not allow namespace {from} in its \
+         annotation {ALLOWED_NAMESPACES}: nothing is written, and what was delivered stays; its owner allows it with: \
+         {command}"
+    )]
+    SourceNotAllowed {
+        /// The `ClusterStack`.
+        stack: String,
+        /// The `GitRepository`'s namespace.
+        namespace: String,
+        /// The `GitRepository`'s name.
+        name: String,
+        /// The namespace of the `ClusterStack`.
+        from: String,
+        /// The command that allows the namespace.
+        command: String,
+    },
     /// The `GitRepository` has a field whose shape is not Flux's.
     #[error("GitRepository {name}: {source}")]
     SourceInvalid {
@@ -67,6 +86,7 @@ impl StackError {
             Self::NoSource(_) => Reason::NoSource,
             Self::SourceNotFound { .. } => Reason::SourceNotFound,
             Self::AccessDenied { .. } => Reason::AccessDenied,
+            Self::SourceNotAllowed { .. } => Reason::SourceNotAllowed,
             Self::SourceInvalid { .. } | Self::Credentials(_) | Self::Name(_) => Reason::Invalid,
         }
     }
@@ -79,6 +99,8 @@ pub struct Stack {
     pub name: ObjectName,
     /// The namespace of the `ClusterStack`, its classes and its node images.
     pub namespace: Namespace,
+    /// The UID of the `ClusterStack`; empty if it is not one of a cluster.
+    pub uid: String,
     /// The line of the stack's releases, for any Kubernetes version.
     pub line: Line,
     /// The source of the stack's releases.
@@ -142,6 +164,7 @@ impl Stack {
         Ok(Self {
             name,
             namespace,
+            uid: stack.metadata.uid.clone().unwrap_or_default(),
             line: Line::of_stack(&stack.spec),
             source,
             flux: stack.spec.flux.clone(),
@@ -172,6 +195,12 @@ impl Stack {
     #[must_use]
     pub fn is_class(&self, name: &str, cluster: &Cluster) -> bool {
         cluster.class().is_some_and(|class| class.name == name && class.namespace == self.namespace.as_str())
+    }
+
+    /// Whether the sources and charts of its releases are in its own namespace.
+    #[must_use]
+    pub fn is_beside_source(&self) -> bool {
+        self.source_namespace(&self.namespace) == &self.namespace
     }
 
     /// Returns the namespace of the sources and charts for objects in `consumer`.

@@ -17,11 +17,12 @@ use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::repairs::RepairLog;
 use super::settings::Settings;
-use crate::api::{ClusterAddon, ClusterStack};
+use crate::api::{ClusterAddon, ClusterStack, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
+use crate::inputs::consent;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
 use crate::names::{AddonName, ReleaseName};
@@ -229,9 +230,11 @@ impl Context {
             let stack = stack.metadata.name.clone().unwrap_or_default();
             return Err(StackError::AccessDenied { stack, namespace, name });
         }
-        let followed = key
-            .and_then(|key| self.caches.flux.get(FluxKind::GitRepository, &key))
-            .map(|found| found.to_source());
+        let found = key.and_then(|key| self.caches.flux.get(FluxKind::GitRepository, &key));
+        if let Some(found) = &found {
+            consent::check(stack, found.annotation(labels::ALLOWED_NAMESPACES))?;
+        }
+        let followed = found.map(|found| found.to_source());
         let mut stack = Stack::new(stack, default, followed.iter())?;
         let account = self.settings.default_service_account.as_ref().map(ToString::to_string);
         stack.flux.service_account_name = stack.flux.service_account_name.or(account);

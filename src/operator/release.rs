@@ -201,7 +201,7 @@ fn decide(facts: &Facts) -> Decision {
     let action = decide_release_action(&ReleaseActionFacts {
         teardown: &teardown,
         owner: facts.teardown.owner,
-        is_pinned: facts.object.spec.source.is_some(),
+        is_pinned: facts.object.pin().is_some(),
         content: facts.found.as_ref().map_or(ContentState::NotRead, |found| found.content.state()),
     });
     let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };

@@ -168,7 +168,9 @@ fn decide(facts: &Facts) -> StackDecision {
         };
         (source.followed(&facts.repository), releases)
     });
-    decide_stack(SubscriptionFacts { source, retirement: facts.retirement(), confirmed: &facts.confirmed })
+    let is_not_allowed = matches!(facts.source, Err(StackError::SourceNotAllowed { .. }));
+    let (retirement, confirmed) = (facts.retirement(), &facts.confirmed);
+    decide_stack(SubscriptionFacts { source, is_not_allowed, retirement, confirmed })
 }
 
 /// Writes the finalizer, the source and the releases, as decided.

@@ -161,11 +161,10 @@ fn manifests(
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
-    let source = content.release.to_string();
     let spec = KustomizationSpec {
         source_ref: Reference {
             kind: FluxKind::GitRepository,
-            name: &source,
+            name: content.source.as_str(),
             namespace: stack.reference_namespace(namespace),
         },
         path: &content.path,

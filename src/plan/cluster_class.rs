@@ -3,6 +3,7 @@
 use serde_json::Map;
 
 use super::object::{PlannedObject, Step, metadata};
+use super::sources::claimed;
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::labels;
 use crate::foreign::flux::helm::HelmReleaseSpec;
@@ -33,17 +34,25 @@ pub(super) fn cluster_class(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>
 fn chart(inputs: &ReleaseInputs) -> Result<PlannedObject, PlanError> {
     let (stack, release) = (inputs.stack, &inputs.release.name);
     let name = release.to_string();
+    let source = source(inputs)?;
     let path = release_path(&stack.source.path, release, CLUSTER_CLASS);
     let spec = HelmChartSpec {
         chart: &path,
-        source_ref: Reference { kind: FluxKind::GitRepository, name: &name, namespace: None },
+        source_ref: Reference { kind: FluxKind::GitRepository, name: source.as_str(), namespace: None },
         // The class's objects carry `.Chart.Version` in their names: it must stay as written.
         reconcile_strategy: ReconcileStrategy::ChartVersion,
         interval: presets::PINNED_INTERVAL,
     };
-    let labels = [(labels::RELEASE, name.clone())];
-    let metadata = metadata(stack.source_namespace(&stack.namespace), name.parse()?, labels, []);
+    let (labels, class) = ([(labels::RELEASE, name)], &inputs.contents.class);
+    let namespace = stack.source_namespace(&stack.namespace);
+    let metadata = claimed(stack, namespace, class.name.clone(), class.claim.as_ref(), labels, []);
     PlannedObject::flux(Step::ClusterClass, metadata, spec)
+}
+
+/// Returns the name of the `GitRepository` that pins the release.
+fn source(inputs: &ReleaseInputs) -> Result<ObjectName, NameError> {
+    let pin = inputs.contents.pins.get(&inputs.release.name);
+    pin.map_or_else(|| inputs.release.name.to_string().parse(), |pin| Ok(pin.owned.name.clone()))
 }
 
 fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedObject, PlanError> {
@@ -53,7 +62,7 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
     let spec = HelmReleaseSpec {
         chart_ref: Reference {
             kind: FluxKind::HelmChart,
-            name: &name,
+            name: inputs.contents.class.name.as_str(),
             namespace: stack.reference_namespace(&stack.namespace),
         },
         release_name: &prefix,
@@ -80,12 +89,12 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
 pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject>, PlanError> {
     let (stack, release) = (inputs.stack, inputs.release);
     let Some(images) = &release.node_images else { return Ok(None) };
-    let source = release.name.to_string();
+    let source = source(inputs)?;
     let path = release_path(&stack.source.path, &release.name, &images.path);
     let spec = KustomizationSpec {
         source_ref: Reference {
             kind: FluxKind::GitRepository,
-            name: &source,
+            name: source.as_str(),
             namespace: stack.reference_namespace(&stack.namespace),
         },
         path: &path,
@@ -99,7 +108,7 @@ pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject
         retry_interval: presets::RETRY_INTERVAL,
         timeout: presets::IMAGE_TIMEOUT,
     };
-    let name = ObjectName::of_node_images(&source)?;
-    let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, source.clone())], []);
+    let name = ObjectName::of_node_images(&release.name.to_string())?;
+    let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, release.name.to_string())], []);
     PlannedObject::flux(Step::NodeImages, metadata, spec).map(Some)
 }

@@ -4,7 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::{ObjectId, PlannedObject};
-use crate::api::labels::{CLUSTER_NAME, FIELD_MANAGER, MANAGED_BY, PLAN_DIGEST, RELEASE};
+use crate::api::labels::{CLUSTER_NAME, FIELD_MANAGER, MANAGED_BY, PLAN_DIGEST, RELEASE, STACK_NAMESPACE};
 use crate::api::{GROUP, Reason};
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
@@ -37,6 +37,9 @@ impl<'a> From<&'a FluxObject> for LiveObject<'a> {
 /// has lost its owners, and may have lost its field managers. A user's copy of an object of another Cluster is not ours.
 #[must_use]
 pub fn is_ours(found: LiveObject, planned: &PlannedObject) -> bool {
+    if is_of_another_stack(found.metadata, planned) {
+        return false;
+    }
     let is_ours = is_marked(found) || is_labelled(found.metadata, planned);
     found.has_our_fields || (is_ours && !is_of_another_cluster(found.metadata, planned))
 }
@@ -88,6 +91,13 @@ fn is_of_another_cluster(found: &ObjectMeta, planned: &PlannedObject) -> bool {
     let present = found.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME));
     let wanted = text(&planned.value, &["metadata", "labels", CLUSTER_NAME]);
     !wanted.is_empty() && present.is_some_and(|present| present != wanted)
+}
+
+/// Whether an object is a source or chart that belongs to the `ClusterStack`s of another namespace than the planned one. The
+/// operator wrote it, for others.
+fn is_of_another_stack(found: &ObjectMeta, planned: &PlannedObject) -> bool {
+    let present = found.labels.as_ref().and_then(|labels| labels.get(STACK_NAMESPACE));
+    present.is_some_and(|present| present != text(&planned.value, &["metadata", "labels", STACK_NAMESPACE]))
 }
 
 /// Whether an object has our labels, and is of the Cluster of the planned object or, without a Cluster, of its release.

@@ -1,5 +1,8 @@
 //! Decides which live sources and charts the next plan keeps: those that are as the operator wrote them.
 //!
+//! An object counts only if a `ClusterStackRelease` of the namespace names it in its status, or if it has the claim of this
+//! `ClusterStack`: the operator writes the same kinds into the same namespaces for others.
+//!
 //! Users may edit these objects, and the annotation with the digest of the content stays as it was. So an object counts
 //! only if its spec is the one of the last write, which the status of a `ClusterStackRelease` has, or if the digest of the
 //! plan in its annotation is that of a plan with the same commit, or source and path: no status has the spec of an object
@@ -15,7 +18,8 @@ use super::{PlannedObject, sources};
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::inputs::content::{Content, Existing, Pin, release_path};
+use crate::inputs::claim::{self, Claim};
+use crate::inputs::content::{Content, Existing, Owned, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Key, Namespace, ReleaseName};
 
@@ -32,28 +36,33 @@ pub fn existing<'a>(
     let (mut existing, mut written) = (Existing::default(), Written::new());
     let namespace = stack.namespace.as_str();
     let sources = stack.source_namespace(&stack.namespace).as_str();
-    let is_ours = |release: &&ClusterStackRelease| release.metadata.namespace.as_deref() == Some(namespace);
-    for release in releases.into_iter().filter(is_ours) {
+    for release in releases {
+        let is_ours = release.metadata.namespace.as_deref() == Some(namespace);
         let name = release.metadata.name.as_deref().and_then(|name| name.parse::<ReleaseName>().ok());
-        if let Some((name, pin)) = name.zip(release.spec.source.as_ref()) {
+        if let Some((name, pin)) = name.zip(release.pin()).filter(|_| is_ours) {
             existing.insert_pin(name, pin);
         }
         for object in release.status.iter().flat_map(|status| &status.objects) {
             let kind = FluxKind::of(&object.kind).filter(|kind| kind.is_source());
-            if let Some((kind, digest)) = kind.zip(object.spec_digest.as_deref()) {
-                let key = (kind, Key::new(&object.namespace, &object.name));
-                written.entry(key).or_default().insert(digest);
+            let Some(kind) = kind else { continue };
+            let key = Key::new(&object.namespace, &object.name);
+            existing.names().insert(kind, &key, is_ours);
+            if is_ours {
+                written.entry((kind, key)).or_default().extend(object.spec_digest.as_deref());
             }
         }
     }
     for object in objects {
         let object: &FluxObject = object.borrow();
         let is_here = object.object.namespace.as_deref() == Some(sources);
-        let is_as_written = || {
-            let written = written.get(&(object.kind(), Key::of_metadata(&object.object)));
-            written.is_some_and(|all| all.contains(&*object.spec_digest.to_string()))
-        };
-        let counts = || is_here && (is_as_written() || is_as_planned(stack, object));
+        let written = written.get(&(object.kind(), Key::of_metadata(&object.object)));
+        let is_left = || Claim::of(&object.object).is_some_and(|claim| claim.is_of(stack));
+        let is_as_written = || written.is_some_and(|all| all.contains(&*object.spec_digest.to_string()));
+        let is_known = || written.is_some() || is_left();
+        let counts = || is_here && is_known() && (is_as_written() || is_as_planned(stack, object));
+        if is_here {
+            existing.names().insert_claim(object);
+        }
         if !object.kind().is_source() || counts() {
             existing.insert_observed(object);
         }
@@ -89,13 +98,13 @@ fn with_access_of(stack: &Stack, source: &FluxObject) -> Option<Stack> {
 /// Returns commit and digest of a pinned source that outlived its `ClusterStackRelease`, such as one that was orphaned: the
 /// new `ClusterStackRelease` gets the same pin.
 ///
-/// It counts only beside the `ClusterStack`. In another namespace, any `ClusterStack` that refers to the same repository may
-/// have written it.
+/// It counts only with the claim of this `ClusterStack`. Any other one may have been written for a `ClusterStack` whose author
+/// chose its commit.
 #[must_use]
 pub fn left_pin(stack: &Stack, source: &FluxObject) -> Option<(String, String)> {
     let object = &source.object;
-    let is_ours = object.namespace.as_deref() == Some(stack.namespace.as_str())
-        && stack.source_namespace(&stack.namespace) == &stack.namespace;
+    let is_beside = object.namespace.as_deref() == Some(stack.source_namespace(&stack.namespace).as_str());
+    let is_ours = is_beside && Claim::of(object).is_some_and(|claim| claim.is_of(stack));
     let is_left = is_ours && source.kind() == FluxKind::GitRepository && !source.metadata.terminating;
     if !is_left || !is_as_planned(stack, source) {
         return None;
@@ -104,58 +113,29 @@ pub fn left_pin(stack: &Stack, source: &FluxObject) -> Option<(String, String)> 
     Some((source.refers_to.commit.clone(), digest.clone()))
 }
 
-/// Returns commit and digest of the release with the same name in another namespace, if its source is beside the repository
-/// that `stack` refers to there, and is one of that repository and directory. Releases with the same content share it.
-#[must_use]
-pub fn shared_pin<'a>(
-    stack: &Stack,
-    source: &FluxObject,
-    releases: impl IntoIterator<Item = &'a ClusterStackRelease>,
-) -> Option<(String, String)> {
-    let (here, beside) = (&stack.namespace, stack.source_namespace(&stack.namespace));
-    let name: ReleaseName = source.name().parse().ok()?;
-    if here == beside || source.object.namespace.as_deref() != Some(beside.as_str()) {
-        return None;
-    }
-    let has = |release: &&ClusterStackRelease| {
-        release.metadata.name.as_deref() == Some(source.name())
-            && release.metadata.namespace.as_deref() != Some(here.as_str())
-            && release
-                .spec_digest_of(FluxKind::GitRepository.as_str(), beside.as_str(), source.name())
-                .is_some()
-    };
-    let mut pins = releases.into_iter().filter(has).filter_map(|release| release.spec.source.as_ref());
-    let found = pins.find(|pin| {
-        let revision = pin.revision.parse().ok();
-        let pin = revision.map(|revision| Pin { revision, digest: pin.digest.clone() });
-        let planned = pin.and_then(|pin| sources::pinned(stack, beside, &name, &pin).ok());
-        planned.is_some_and(|planned| {
-            planned.value.get("spec").is_some_and(|spec| source.refers_to.is_content_of(spec))
-        })
-    })?;
-    Some((found.revision.clone(), found.digest.clone()))
-}
-
 /// Plans an object again with its present references.
 fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedObject> {
     let namespace: Namespace = object.object.namespace.as_deref()?.parse().ok()?;
-    let refers_to = &object.refers_to;
+    let (refers_to, claim) = (&object.refers_to, Claim::of(&object.object));
     match object.kind() {
         FluxKind::GitRepository => {
-            let pin = Pin { revision: refers_to.commit.parse().ok()?, digest: digest.to_owned() };
-            sources::pinned(stack, &namespace, &object.name().parse().ok()?, &pin).ok()
+            let owned = Owned { name: object.name().parse().ok()?, claim };
+            let pin = Pin { revision: refers_to.commit.parse().ok()?, digest: digest.to_owned(), owned };
+            sources::pinned(stack, &namespace, &claim::release_of(stack, object.name())?, &pin).ok()
         }
         FluxKind::HelmChart => {
             let content = Content {
-                release: refers_to.source.parse().ok()?,
+                release: claim::release_of(stack, &refers_to.source)?,
+                source: refers_to.source.parse().ok()?,
                 path: refers_to.chart.clone(),
                 chart: object.name().parse().ok()?,
+                claim,
                 digest: digest.parse().ok()?,
             };
             // The chart of another directory of the repository may be that of another ClusterStack.
             let directory = release_path(&stack.source.path, &content.release, "");
             let below = content.path.strip_prefix(&directory)?;
-            below.starts_with('/').then(|| sources::chart(&namespace, &content).ok())?
+            below.starts_with('/').then(|| sources::chart(stack, &namespace, &content).ok())?
         }
         FluxKind::HelmRelease | FluxKind::Kustomization => None,
     }

@@ -6,10 +6,11 @@ use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, presets};
 use crate::api::{SourcePlacement, labels};
 use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
-use crate::foreign::flux::{FluxKind, Reference};
+use crate::foreign::flux::{FluxKind, Metadata, Reference};
+use crate::inputs::claim::Claim;
 use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
-use crate::names::{Namespace, ReleaseName};
+use crate::names::{Namespace, ObjectName, ReleaseName};
 
 /// Plans the `GitRepository` that follows the stack repository's branch; `None` if the `ClusterStack` refers to an
 /// existing `GitRepository`.
@@ -43,32 +44,51 @@ pub(super) fn pinned(
         sparse_checkout: vec![directory.trim_start_matches("./").to_owned()],
         access: &stack.source.access,
     };
-    let metadata = metadata(
-        namespace,
-        release.to_string().parse()?,
-        [(labels::RELEASE, release.to_string())],
-        [(labels::CONTENT_DIGEST, pin.digest.clone())],
-    );
+    let labels = [(labels::RELEASE, release.to_string())];
+    let annotations = [(labels::CONTENT_DIGEST, pin.digest.clone())];
+    let (name, claim) = (pin.owned.name.clone(), pin.owned.claim.as_ref());
+    let metadata = claimed(stack, namespace, name, claim, labels, annotations);
     PlannedObject::flux(Step::Sources, metadata, spec)
 }
 
 /// Plans the `HelmChart` of an addon's content in `namespace`. `Revision` makes the commit part of the version, because
 /// wrapper charts keep `version: v1` whatever changes inside.
-pub(super) fn chart(namespace: &Namespace, content: &Content) -> Result<PlannedObject, PlanError> {
-    let source = content.release.to_string();
+pub(super) fn chart(
+    stack: &Stack,
+    namespace: &Namespace,
+    content: &Content,
+) -> Result<PlannedObject, PlanError> {
     let spec = HelmChartSpec {
         chart: &content.path,
-        source_ref: Reference { kind: FluxKind::GitRepository, name: &source, namespace: None },
+        source_ref: Reference {
+            kind: FluxKind::GitRepository,
+            name: content.source.as_str(),
+            namespace: None,
+        },
         reconcile_strategy: ReconcileStrategy::Revision,
         interval: presets::PINNED_INTERVAL,
     };
-    let metadata = metadata(
-        namespace,
-        content.chart.clone(),
-        [(labels::RELEASE, source.clone())],
-        [(labels::CONTENT_DIGEST, content.digest.to_string())],
-    );
+    let labels = [(labels::RELEASE, content.release.to_string())];
+    let annotations = [(labels::CONTENT_DIGEST, content.digest.to_string())];
+    let (name, claim) = (content.chart.clone(), content.claim.as_ref());
+    let metadata = claimed(stack, namespace, name, claim, labels, annotations);
     PlannedObject::flux(Step::Sources, metadata, spec)
+}
+
+/// Creates the metadata of a source or chart, with the claim on it. Copies in the namespaces of Clusters have none: all
+/// `ClusterStack`s whose classes these Clusters have share them.
+pub(super) fn claimed(
+    stack: &Stack,
+    namespace: &Namespace,
+    name: ObjectName,
+    claim: Option<&Claim>,
+    labels: impl IntoIterator<Item = (&'static str, String)>,
+    annotations: impl IntoIterator<Item = (&'static str, String)>,
+) -> Metadata {
+    let claim = claim.filter(|_| namespace == stack.source_namespace(&stack.namespace));
+    let labels = labels.into_iter().chain(claim.into_iter().flat_map(Claim::labels));
+    let annotations = annotations.into_iter().chain(claim.into_iter().flat_map(Claim::annotations));
+    metadata(namespace, name, labels, annotations)
 }
 
 /// Plans the sources and charts of a release, beside its class: they also record where each content comes from.
@@ -93,5 +113,5 @@ fn of_addons(inputs: &ReleaseInputs, namespace: &Namespace) -> Result<Vec<Planne
         inputs.contents.pins.iter().map(|(release, pin)| pinned(inputs.stack, namespace, release, pin));
     let addons = inputs.release.addons.iter().filter(|addon| addon.is_chart());
     let contents = addons.filter_map(|addon| inputs.contents.addons.get(&addon.name));
-    pins.chain(contents.map(|content| chart(namespace, content))).collect()
+    pins.chain(contents.map(|content| chart(inputs.stack, namespace, content))).collect()
 }

@@ -139,7 +139,7 @@ fn releases(count: usize) -> String {
 /// Whether only a change by a user helps. kstatus takes `Stalled` for a final failure, so an issue that another object
 /// or the next fetch may fix is not terminal.
 fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -> bool {
-    let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::Invalid];
+    let of_source = [Reason::NoSource, Reason::AccessDenied, Reason::SourceNotAllowed, Reason::Invalid];
     let of_release = |(name, problem): (&ReleaseName, &ReleaseProblem)| match problem.hold.reason {
         _ if !problem.is_issue => false,
         Reason::PruneBudgetExceeded | Reason::ApplierUnavailable | Reason::DeliveryFailed => false,

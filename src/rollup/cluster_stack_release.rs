@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::report::{ConditionStatus, Report, conditions, mirror, summary};
 use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
-use crate::api::cluster_stack_release::ReleaseAddon;
+use crate::api::cluster_stack_release::{PinnedSource, ReleaseAddon};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
@@ -57,6 +57,8 @@ pub struct ReleaseFacts<'a> {
     pub generation: i64,
     /// The request to reconcile that this status answers.
     pub requested_at: Option<String>,
+    /// The content that the release is pinned to.
+    pub pin: Option<&'a PinnedSource>,
     /// The content of the release.
     pub content: ContentFacts<'a>,
     /// The report of the provider's object.
@@ -118,6 +120,7 @@ pub fn cluster_stack_release(
             .map_or_else(|| old.kubernetes_version.clone(), |release| Some(release.kubernetes.to_string())),
         ready: is_ready,
         digest: release.map_or_else(|| old.digest.clone(), |release| Some(release.digest.to_string())),
+        source: release.and(facts.pin).cloned().or_else(|| old.source.clone()),
         addons: release.map_or_else(|| old.addons.clone(), addons),
         objects: facts.objects.into_iter().map(|object| object.into_status(&old.objects, now)).collect(),
         last_users: users.into_iter().take(LAST_USERS).collect(),

@@ -66,25 +66,28 @@ fn key_of(object: &GeneratedObject) -> Key {
 /// Returns charts and sources of the release without owner and user: copies for Clusters, and those for an earlier source
 /// of the `ClusterStack`. They include those of deleted releases of its line, because contents outlive their release.
 fn unused(facts: &InventoryFacts) -> Vec<(FluxKind, Key)> {
+    let here = facts.release.metadata.namespace.as_deref();
     let existing: BTreeSet<String> = facts.others.iter().map(|other| other.name_any()).collect();
     let is_of_it =
         |label: &str| label.parse().is_ok_and(|of| facts.line.has(&of) && !existing.contains(label));
     let of = |kind| facts.objects.iter().filter(move |object| object.kind() == kind);
     let used: BTreeSet<Key> = of(FluxKind::HelmRelease).map(|user| user.source()).collect();
     let is_unused =
-        |chart: &&Arc<FluxObject>| is_left(chart, is_of_it) && !used.contains(&Key::of(&***chart));
+        |chart: &&Arc<FluxObject>| is_left(chart, here, is_of_it) && !used.contains(&Key::of(&***chart));
     let (unused, others): (Vec<_>, Vec<_>) = of(FluxKind::HelmChart).partition(is_unused);
     let users = others.into_iter().chain(of(FluxKind::Kustomization));
     let used: BTreeSet<Key> = users.map(|user| user.source()).collect();
-    let repositories = of(FluxKind::GitRepository).filter(|found| is_left(found, is_of_it));
+    let repositories = of(FluxKind::GitRepository).filter(|found| is_left(found, here, is_of_it));
     let repositories = repositories.filter(|found| !used.contains(&Key::of(&***found)));
     unused.into_iter().chain(repositories).map(|found| (found.kind(), Key::of(&**found))).collect()
 }
 
-/// Whether stackflux made an object for a matching release, and the object has no owner.
-fn is_left(object: &FluxObject, is_of_it: impl Fn(&str) -> bool) -> bool {
+/// Whether stackflux made an object for a matching release, and the object has no owner. It may be one of the
+/// `ClusterStack`s of `namespace`, or a copy in the namespace of a Cluster.
+fn is_left(object: &FluxObject, namespace: Option<&str>, is_of_it: impl Fn(&str) -> bool) -> bool {
     let label = |name| object.labels().get(name).map(String::as_str);
     object.owner_references().is_empty()
+        && label(labels::STACK_NAMESPACE).is_none_or(|of| Some(of) == namespace)
         && label(labels::MANAGED_BY) == Some(labels::FIELD_MANAGER)
         && label(labels::RELEASE).is_some_and(is_of_it)
 }
@@ -104,6 +107,13 @@ pub fn is_shared<'a>(
         let is_owner = owners.iter().any(|owner| Some(&owner.uid) == other.uid().as_ref());
         is_owner || recorded(other).iter().any(|recorded| recorded.kind == kind && key_of(recorded) == key)
     })
+}
+
+/// Whether an object belongs to the `ClusterStack`s of another namespace than the release.
+#[must_use]
+pub fn is_of_others(release: &ClusterStackRelease, object: &FluxObject) -> bool {
+    let of = object.labels().get(labels::STACK_NAMESPACE);
+    of.is_some_and(|of| Some(of) != release.metadata.namespace.as_ref())
 }
 
 /// Describes the first object that both classes have, such as `Image default/ubuntu with docker-demo-1-34-v2`. Helm would

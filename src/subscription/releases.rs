@@ -43,8 +43,6 @@ pub struct FoundRelease<'a> {
     pub other_shard: Option<String>,
     /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
     pub left_pin: Option<(String, String)>,
-    /// Commit and digest of the release of another namespace whose source, beside the same repository, has this name.
-    pub shared_pin: Option<(String, String)>,
     /// Number of Clusters that have its class.
     pub clusters: usize,
 }
@@ -147,7 +145,7 @@ fn problem(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> O
         }
         Claim::Ours => {}
     }
-    let pin = found.object.filter(|_| found.is_owned).and_then(|object| object.spec.source.as_ref());
+    let pin = found.object.filter(|_| found.is_owned).and_then(ClusterStackRelease::pin);
     let catalog = facts.catalog.as_ref()?;
     let at = catalog.revision.as_str();
     match (catalog.releases.get(name), pin) {
@@ -221,9 +219,9 @@ pub fn first_error(findings: &Findings) -> String {
 fn desired(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<DesiredRelease> {
     let pin = found
         .object
-        .and_then(|object| object.spec.source.clone())
+        .and_then(|object| object.pin().cloned())
         .or_else(|| left_pin(facts, name, found))
-        .or_else(|| new_pin(facts, name, found));
+        .or_else(|| new_pin(facts, name));
     let is_known = facts.catalog.is_some_and(|catalog| catalog.releases.contains_key(name));
     if found.object.is_none() && (found.role > Role::Used || (pin.is_none() && !is_known)) {
         return None;
@@ -250,14 +248,11 @@ fn left_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> 
     Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
 }
 
-/// Pins the present content of the stack repository; `None` if it is unusable, which the release itself reports. If another
-/// release shares the source, and has the same content, its commit is pinned.
-fn new_pin(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundRelease) -> Option<PinnedSource> {
+/// Pins the present content of the stack repository; `None` if it is unusable, which the release itself reports.
+fn new_pin(facts: &ReleasesFacts, name: &ReleaseName) -> Option<PinnedSource> {
     let catalog = facts.catalog.filter(|catalog| catalog.is_current)?;
     let entry = catalog.releases.get(name)?.as_ref().ok()?;
-    let digest = entry.digest.to_string();
-    let shared = found.shared_pin.as_ref().filter(|(_, content)| *content == digest);
-    let revision = shared.map_or_else(|| entry.revision.to_string(), |(commit, _)| commit.clone());
+    let (revision, digest) = (entry.revision.to_string(), entry.digest.to_string());
     Some(PinnedSource { revision, digest, path: directory(facts.planned, name) })
 }
 

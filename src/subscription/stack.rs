@@ -37,6 +37,8 @@ pub struct SubscriptionFacts<'a> {
     /// The source and its releases, with the catalog as Flux fetched it for the present spec of the existing
     /// `GitRepository`; `None` if the source is invalid.
     pub source: Option<(FollowedRepository<'a>, ReleasesFacts<'a>)>,
+    /// Whether the owner of the referenced `GitRepository` has not allowed the `ClusterStack`: then nothing is deleted.
+    pub is_not_allowed: bool,
     /// The `ClusterStack` and the releases that it owns.
     pub retirement: RetirementFacts<'a>,
     /// The releases that are due and unused, according to the API server.
@@ -118,7 +120,7 @@ pub fn source_write(stack: &ClusterStack, repository: &FollowedRepository) -> So
 /// pin is for good.
 #[must_use]
 pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
-    let SubscriptionFacts { source, retirement, confirmed } = facts;
+    let SubscriptionFacts { source, is_not_allowed, retirement, confirmed } = facts;
     let (stack, now) = (retirement.stack, retirement.now);
     let writes = DeliveryMode::of(stack).writes();
     let is_maintained = writes && stack.metadata.deletion_timestamp.is_none();
@@ -140,6 +142,9 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
             let left_over = left_over_sources(repository.made, repository.followed);
             decision.pruning.left_over = left_over.cloned().collect();
         }
+    }
+    if is_not_allowed {
+        return decision;
     }
     if is_maintained {
         let mut retirement = decide_retirement(&retirement, confirmed);

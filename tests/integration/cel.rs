@@ -29,10 +29,14 @@ impl Definition {
 
     /// That of the `ClusterStack`.
     fn current() -> Self {
+        Self::of_kind("ClusterStack")
+    }
+
+    fn of_kind(kind: &str) -> Self {
         let definitions = custom_resource_definitions();
-        let stack = definitions.into_iter().find(|found| found.spec.names.kind == "ClusterStack").unwrap();
-        let stack = serde_json::to_value(stack).unwrap();
-        Self::of(stack["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
+        let found = definitions.into_iter().find(|found| found.spec.names.kind == kind).unwrap();
+        let found = serde_json::to_value(found).unwrap();
+        Self::of(found["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
     }
 
     /// What the CEL rules refuse.
@@ -303,4 +307,31 @@ fn limit_off_by_one_is_detected() {
         Ok(())
     });
     assert!(outcome.is_err(), "nothing was noticed");
+}
+
+/// The API server evaluates this rule at each write, also of the status: the operator may put back what it recorded.
+#[test]
+fn content_of_a_release_cannot_be_changed() {
+    let definition = Definition::of_kind("ClusterStackRelease");
+    let pin = |revision: &str| json!({"revision": revision, "digest": "sha256:0", "path": "releases/r"});
+    let object = |spec: Option<&str>, status: Option<&str>| {
+        let source =
+            |revision: Option<&str>| revision.map_or_else(|| json!({}), |at| json!({"source": pin(at)}));
+        json!({"spec": source(spec), "status": source(status)})
+    };
+    for (before, after, is_allowed) in [
+        (object(None, None), object(Some("a"), None), true),
+        (object(Some("a"), None), object(Some("a"), Some("a")), true),
+        (object(Some("a"), None), object(Some("b"), None), false),
+        (object(Some("a"), Some("a")), object(Some("b"), Some("a")), false),
+        (object(Some("a"), None), object(None, None), false),
+        // Changed while an earlier version of the definition was installed.
+        (object(Some("b"), Some("a")), object(Some("a"), Some("a")), true),
+        (object(Some("b"), Some("a")), object(Some("c"), Some("a")), false),
+        // Who may write the status in the same request has no more rights: the status before counts.
+        (object(Some("a"), Some("a")), object(Some("b"), Some("b")), false),
+    ] {
+        let result = Validator::new().validate_compiled(&definition.compiled, &after, Some(&before));
+        assert_eq!(result.is_ok(), is_allowed, "{before} {after}: {result:?}");
+    }
 }

@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::present::Present;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
 use crate::cli::releases::Releases;
-use crate::foreign::capi::text;
+use crate::foreign::capi::{field, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::foreign::flux::source::git_repository;
+use crate::inputs::consent;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
@@ -164,7 +166,8 @@ impl<'a> Stacks<'a> {
         skipped: &mut Vec<String>,
     ) -> Result<(), String> {
         let in_words = |error: &dyn std::error::Error| error.to_string();
-        let stack = Stack::new(object, defaults.source.as_ref(), sources.present.flux.iter());
+        let stack = consent(object, &sources.present.flux)
+            .and_then(|()| Stack::new(object, defaults.source.as_ref(), sources.present.flux.iter()));
         let mut stack = stack.map_err(|error| match error {
             StackError::NoSource(_) => {
                 "it has no spec.source; give the operator's default source with --default-source-url"
@@ -222,6 +225,14 @@ impl<'a> Stacks<'a> {
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         self.releases.get(&cluster.cluster.release_key()?)
     }
+}
+
+/// Refuses a `ClusterStack` that may not refer to the live `GitRepository` of its source.
+pub(in crate::cli) fn consent(stack: &ClusterStack, flux: &[Value]) -> Result<(), StackError> {
+    let Some((namespace, name)) = Stack::source_key(stack, None) else { return Ok(()) };
+    let Some(found) = git_repository(flux, &namespace, &name) else { return Ok(()) };
+    let allowed = field(found, &["metadata", "annotations", labels::ALLOWED_NAMESPACES]);
+    consent::check(stack, allowed.and_then(Value::as_str))
 }
 
 /// A release to plan.
@@ -292,7 +303,7 @@ impl Sources<'_> {
         existing: &Existing,
         needed: &Needed,
     ) -> Result<(Release, Contents), String> {
-        let Some(pin) = &needed.object.spec.source else {
+        let Some(pin) = needed.object.pin() else {
             return Err("it is not pinned yet".to_owned());
         };
         if let Some(report) = unusable(needed.object) {
@@ -321,7 +332,7 @@ impl Sources<'_> {
         let namespace = stack.namespace.as_str();
         let entry = |(name, release): (&ReleaseName, &Release)| {
             let found = self.present.releases.get(&Key::new(namespace, &name.to_string()));
-            let revision = match found.and_then(|found| found.spec.source.as_ref()) {
+            let revision = match found.and_then(ClusterStackRelease::pin) {
                 None => served.clone().map(Ok),
                 Some(pin) => Some(pin.revision.parse::<Revision>().map_err(|error| {
                     format!("spec.source.revision of ClusterStackRelease {namespace}/{name}: {error}")

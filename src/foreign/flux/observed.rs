@@ -79,6 +79,12 @@ impl FluxObject {
         self.object.labels.as_ref()?.get(labels::ADDON).map(String::as_str)
     }
 
+    /// Returns the value of an annotation.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
     /// Creates the reference for the status of a `ClusterAddon`.
     #[must_use]
     pub fn reference(&self) -> AddonObject {

@@ -10,6 +10,7 @@ use crate::error::{Class, Classify};
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
+use crate::inputs::claim;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
@@ -59,6 +60,11 @@ impl Content {
         invalid(Reason::DeliveryFailed.as_str(), &format!("cannot plan {name}: {error}"))
     }
 
+    /// Whether the owner of the repository has not allowed the `ClusterStack` to refer to it.
+    pub(super) fn is_not_allowed(&self) -> bool {
+        matches!(self, Self::Invalid(report) if report.reason == Reason::SourceNotAllowed.as_str())
+    }
+
     /// Returns the state of the content.
     pub(super) fn state(&self) -> ContentState {
         match self {
@@ -104,7 +110,7 @@ pub(super) async fn content(
         Ok(stack) => stack,
         Err(error) => return invalid(error.reason().as_str(), &error.to_string()),
     };
-    let Some(pin) = &object.spec.source else { return not_pinned(context, &stack, name) };
+    let Some(pin) = object.pin() else { return not_pinned(context, &stack, name) };
     let (Ok(revision), Ok(digest)) = (pin.revision.parse::<Revision>(), pin.digest.parse::<Digest>()) else {
         let (revision, digest) = (&pin.revision, &pin.digest);
         let message = format!("invalid spec.source: expected a commit and a digest, got {revision} {digest}");
@@ -180,7 +186,8 @@ async fn read(
         return Ok(Some(release));
     }
     let of = |name: &str| artifact(context, &Key::new(stack.source.namespace.as_str(), name));
-    let pinned = of(&name.to_string()).transpose()?.filter(|artifact| artifact.revision == *revision);
+    let pinned = claim::names(stack, &name.to_string()).into_iter().filter_map(|name| of(&name)?.ok());
+    let pinned = pinned.into_iter().find(|artifact| artifact.revision == *revision);
     let Some(artifact) =
         pinned.map_or_else(|| of(stack.source.name.as_str()).transpose(), |found| Ok(Some(found)))?
     else {

@@ -177,13 +177,14 @@ fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, steps: &[Step
     commit(context, &Key::of(found.owner), subject, change, requester);
 }
 
-/// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended.
+/// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended, or
+/// may not write beside its repository.
 async fn forward_request(
     context: &Context,
     facts: &Facts<'_>,
     found: &Found<'_>,
 ) -> Result<(), RequestError> {
-    if found.owner.spec.suspend {
+    if found.owner.spec.suspend || found.content.is_not_allowed() {
         return Ok(());
     }
     let object = facts.object;

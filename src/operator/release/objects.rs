@@ -25,7 +25,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
-use crate::names::{AddonName, ReleaseName};
+use crate::names::AddonName;
 use crate::plan::delivery::{Action, NamespaceState, Purpose, namespace_action, suspension};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{self, Expected, ObjectFacts, Verdict, kept_object, object_since};
@@ -224,9 +224,9 @@ impl Delivery<'_> {
             }
             Some(FluxKind::HelmRelease) => Some(self.known.release.cluster_class.version.clone()),
             _ => {
-                let source: ReleaseName =
-                    text(&planned.value, &["spec", "sourceRef", "name"]).parse().ok()?;
-                Some(self.known.contents.pins.get(&source)?.revision.to_string())
+                let source = text(&planned.value, &["spec", "sourceRef", "name"]);
+                let mut pins = self.known.contents.pins.values();
+                Some(pins.find(|pin| pin.owned.name.as_str() == source)?.revision.to_string())
             }
         }
     }
@@ -251,6 +251,11 @@ pub(super) fn recorded_objects(
     object: &ClusterStackRelease,
     now: Timestamp,
 ) -> Vec<ObjectFacts> {
+    let release = object.name_any();
+    // Beside the repository of another namespace, the name has more digits.
+    let is_class = |name: &str| {
+        name.strip_prefix(&*release).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
     let facts = |kept: &GeneratedObject| {
         let id = ObjectId {
             api_version: String::new(),
@@ -262,7 +267,7 @@ pub(super) fn recorded_objects(
             Some(FluxKind::Kustomization) => Step::NodeImages,
             // The only other kind in a release is a Namespace.
             Some(FluxKind::HelmRelease) | None => Step::ClusterClass,
-            Some(FluxKind::HelmChart) if kept.name == object.name_any() => Step::ClusterClass,
+            Some(FluxKind::HelmChart) if is_class(&kept.name) => Step::ClusterClass,
             Some(FluxKind::HelmChart | FluxKind::GitRepository) => Step::Sources,
         };
         let state =

@@ -70,6 +70,7 @@ fn status(facts: &Facts, decision: &Decision, receipts: &Receipts) -> Option<Clu
     let rolled = ReleaseFacts {
         generation: facts.object.metadata.generation.unwrap_or_default(),
         requested_at: facts.object.annotations().get(labels::REQUESTED_AT).cloned(),
+        pin: facts.object.pin(),
         content,
         provider: found.provider.report.clone(),
         objects: receipts.objects.clone(),

@@ -27,8 +27,8 @@ use crate::runtime::api_server::{Deleted, RequestError};
 use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    Inventory, Teardown, TeardownFacts, decide_teardown, is_orphaned, is_own_namespace, is_retiring,
-    is_shared,
+    Inventory, Teardown, TeardownFacts, decide_teardown, is_of_others, is_orphaned, is_own_namespace,
+    is_retiring, is_shared,
 };
 
 /// Delay before checking again that an object is gone. A watch usually reports it earlier.
@@ -190,7 +190,7 @@ async fn delete_unshared(
     for key in made.of(kind) {
         let Some(found) = made_object(context, kind, key).await? else { continue };
         let others = context.caches.releases.all();
-        if is_shared(release, others.iter().map(|other| &**other), &found) {
+        if is_of_others(release, &found) || is_shared(release, others.iter().map(|other| &**other), &found) {
             write::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
         } else {
             all_gone &= write::delete_unchanged(context, &found).await?;

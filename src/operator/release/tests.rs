@@ -5,7 +5,7 @@ use serde_json::json;
 use super::content::Known;
 use super::*;
 use crate::api::{Reason, labels};
-use crate::inputs::content::Contents;
+use crate::inputs::content::{Contents, Owned};
 use crate::plan::tests::fixture::Fixture;
 use crate::rollup::{ConditionStatus, Report};
 use crate::subscription::Inventory;
@@ -41,7 +41,8 @@ fn deleted() -> ClusterStackRelease {
 fn known() -> Content {
     let fixture = Fixture::new();
     let release = Arc::new(fixture.release("v1"));
-    let contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new() };
+    let class = Owned { name: "class".parse().unwrap(), claim: None };
+    let contents = Contents { addons: BTreeMap::new(), pins: BTreeMap::new(), class };
     Content::Known(Box::new(Known { stack: fixture.stack, release, contents, mutated: None }))
 }
 

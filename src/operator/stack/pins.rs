@@ -15,6 +15,7 @@ use super::releases::Releases;
 use crate::api::{ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::inputs::claim;
 use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::plan::memory;
@@ -31,8 +32,6 @@ pub(super) struct Pins {
     other_shards: BTreeMap<ReleaseName, String>,
     /// Commit and digest of pinned `GitRepository`s that outlived their `ClusterStackRelease`.
     left: BTreeMap<ReleaseName, (String, String)>,
-    /// Commit and digest of releases of other namespaces whose sources are beside the same repository.
-    shared: BTreeMap<ReleaseName, (String, String)>,
 }
 
 /// Gathers the objects of releases; none while the source of the `ClusterStack` is invalid.
@@ -43,13 +42,9 @@ pub(super) async fn gather(
 ) -> Result<Pins, RequestError> {
     let mut pins = Pins::default();
     let Some(planned) = planned else { return Ok(pins) };
-    let all = context.caches.releases.all();
     for name in releases.roles.keys() {
-        if let Some(source) = source(context, planned, name) {
-            let shared = memory::shared_pin(planned, &source, all.iter().map(|release| &**release));
-            pins.left.extend(memory::left_pin(planned, &source).map(|pin| (name.clone(), pin)));
-            pins.shared.extend(shared.map(|pin| (name.clone(), pin)));
-        }
+        let left = sources(context, planned, name).find_map(|source| memory::left_pin(planned, &source));
+        pins.left.extend(left.map(|pin| (name.clone(), pin)));
         let Some(object) = object(context, planned, releases, name) else { continue };
         if context.is_sharded()
             && !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
@@ -73,7 +68,6 @@ impl Pins {
                 is_owned: releases.owned.contains_key(name),
                 other_shard: self.other_shards.get(name).cloned(),
                 left_pin: self.left.get(name).cloned(),
-                shared_pin: self.shared.get(name).cloned(),
                 clusters: releases.clusters.get(name).map_or(0, Vec::len),
             };
             (name.clone(), found)
@@ -94,10 +88,12 @@ fn object(
     releases.owned.get(name).cloned().or_else(|| context.caches.releases.get(&key()))
 }
 
-/// Returns the `GitRepository` with the name of a release beside the source.
-fn source(context: &Context, planned: &Stack, name: &ReleaseName) -> Option<Arc<FluxObject>> {
+/// Returns the `GitRepository`s beside the source that may pin a release: with a name of its own, and with the plain one.
+fn sources(context: &Context, planned: &Stack, name: &ReleaseName) -> impl Iterator<Item = Arc<FluxObject>> {
     let namespace = planned.source_namespace(&planned.namespace).as_str();
-    context.caches.flux.get(FluxKind::GitRepository, &Key::new(namespace, &name.to_string()))
+    let names = claim::names(planned, &name.to_string()).into_iter();
+    names
+        .filter_map(move |name| context.caches.flux.get(FluxKind::GitRepository, &Key::new(namespace, &name)))
 }
 
 /// The results of the writes of releases.

@@ -166,6 +166,8 @@ fn left_pin_is_recognized_by_its_stack() {
     path.stack.source.path = "theirs".to_owned();
     url.stack.source.url = "https://other.example.org/".to_owned();
     placed.stack.source.namespace = "flux-system".parse().unwrap();
+    let mut recreated = Fixture { stack: placed.stack.clone(), ..Fixture::new() };
+    recreated.stack.uid = "another".to_owned();
     let by_hand = {
         let mut source = source.clone();
         let annotations = source["metadata"]["annotations"].as_object_mut().unwrap();
@@ -188,7 +190,8 @@ fn left_pin_is_recognized_by_its_stack() {
         ("of another directory", &fixture, objects(&path)[0].clone(), false),
         ("of another repository", &fixture, objects(&url)[0].clone(), false),
         ("copied from another namespace", &fixture, with(&source, "/metadata/namespace", "others"), false),
-        ("beside the source in another namespace", &placed, objects(&placed)[0].clone(), false),
+        ("beside the source in another namespace", &placed, objects(&placed)[0].clone(), true),
+        ("there, for an earlier ClusterStack", &recreated, objects(&placed)[0].clone(), false),
         ("a chart", &fixture, chart, false),
     ];
     for (what, fixture, object, expected) in table {
@@ -214,29 +217,119 @@ fn rewritten_source_counts_with_its_new_commit() {
     assert!(contents.pins.values().all(|pin| pin.revision.as_str() == PINNED), "{:?}", contents.pins);
 }
 
+/// Plans v1 for a `ClusterStack` of a namespace, which refers to a repository in the namespace `flux`.
+fn referring(namespace: &str, uid: &str) -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.stack.namespace = namespace.parse().unwrap();
+    fixture.stack.uid = uid.to_owned();
+    fixture.stack.source.namespace = "flux".parse().unwrap();
+    fixture
+}
+
+/// Returns an object as an earlier version wrote it: with its plain name and without a claim.
+fn unclaimed(fixture: &Fixture, release: &ClusterStackRelease, object: &Value) -> Value {
+    let contents = resolve(fixture, std::slice::from_ref(release), &[]);
+    let mut pins = contents.pins;
+    let mut pin = pins.remove(&V1.parse::<ReleaseName>().unwrap()).unwrap();
+    pin.owned.claim = None;
+    assert_eq!(object["kind"], "GitRepository");
+    let namespace = fixture.stack.source_namespace(&fixture.stack.namespace);
+    sources::pinned(&fixture.stack, namespace, &V1.parse().unwrap(), &pin).unwrap().value
+}
+
+/// The names of the sources and charts of a plan of v1.
+fn names(fixture: &Fixture, releases: &[ClusterStackRelease], live: &[Value]) -> Vec<String> {
+    let contents = resolve(fixture, releases, live);
+    let release = fixture.release("v1");
+    let inputs = ReleaseInputs { stack: &fixture.stack, release: &release, contents: &contents };
+    let plan = plan::release(&inputs).unwrap();
+    let sources = plan.objects().filter(|object| object.kind().is_some_and(FluxKind::is_source));
+    sources.map(|object| format!("{} {}", object.id.kind, object.id.name)).collect()
+}
+
+/// The attack: a tenant has the operator write the pin of a release into the namespace of its victim, which offers the
+/// release later.
 #[test]
-fn releases_beside_one_repository_share_the_commit() {
-    let mut here = Fixture::new();
-    here.stack.source.namespace = "flux".parse().unwrap();
-    let (mut path, mut url) = (here.stack.clone(), here.stack.clone());
-    path.source.path = "theirs".to_owned();
-    url.source.url = "https://other.example.org/".to_owned();
-    let source = with(&objects(&here)[0], "/metadata/namespace", "flux");
-    let digest = here.release("v1").digest.to_string();
-    let release = |namespace: &str, commit: &str, has: &[&Value]| {
-        release(namespace, Some((commit, digest.clone())), has)
+fn pin_that_was_written_for_a_tenant_is_not_taken_over() {
+    let (victim, tenant) = (referring("flux", "victim"), referring("tenant", "tenant"));
+    let theirs = release("tenant", Some((EVIL, victim.release("v1").digest.to_string())), &[]);
+    let plain = json!({"kind": "GitRepository", "metadata": {"namespace": "flux", "name": V1}, "spec": {}});
+    let recorded = release("tenant", Some((EVIL, victim.release("v1").digest.to_string())), &[&plain]);
+    let claimed = |releases: &[ClusterStackRelease]| {
+        let contents = resolve(&tenant, releases, &[]);
+        let pin = contents.pins.values().next().unwrap();
+        sources::pinned(&tenant.stack, &"flux".parse().unwrap(), &V1.parse().unwrap(), pin).unwrap().value
     };
-    let table = [
-        ("of another namespace", &here.stack, release("others", PINNED, &[&source]), true),
-        ("without the source", &here.stack, release("others", PINNED, &[]), false),
-        ("at another commit than its source", &here.stack, release("others", EVIL, &[&source]), false),
-        ("of our namespace", &here.stack, release("stacks", PINNED, &[&source]), false),
-        ("of another directory", &path, release("others", PINNED, &[&source]), false),
-        ("of another repository", &url, release("others", PINNED, &[&source]), false),
-        ("beside our own repository", &Fixture::new().stack, release("others", PINNED, &[&source]), false),
-    ];
-    for (what, stack, other, expected) in table {
-        let pin = shared_pin(stack, &read(&source), [&other]);
-        assert_eq!(pin, expected.then(|| (PINNED.to_owned(), digest.clone())), "{what}");
+    let by_earlier_version = unclaimed(&tenant, &recorded, &plain);
+    assert_eq!(by_earlier_version["spec"]["ref"]["commit"], EVIL);
+    let mut renamed = claimed(std::slice::from_ref(&theirs));
+    assert_ne!(renamed["metadata"]["name"], V1);
+    renamed["metadata"]["name"] = json!(V1);
+    for (what, releases, live) in [
+        ("by an earlier version", vec![recorded.clone()], by_earlier_version.clone()),
+        ("by an earlier version, whose release is gone", vec![], by_earlier_version),
+        ("with the tenant's claim", vec![recorded.clone()], claimed(std::slice::from_ref(&recorded))),
+        ("with the tenant's claim and a name of its own", vec![theirs.clone()], claimed(&[theirs])),
+        ("with the tenant's claim and the plain name", vec![], renamed),
+    ] {
+        assert_eq!(left_pin(&victim.stack, &read(&live)), None, "{what}");
+        let contents = resolve(&victim, &releases, &[live]);
+        assert!(contents.pins.values().all(|pin| pin.revision.as_str() == PINNED), "{what}");
+    }
+}
+
+#[test]
+fn two_teams_beside_one_repository_have_names_of_their_own() {
+    let [a, b, beside] = [("a", "1"), ("b", "2"), ("flux", "3")].map(|(name, uid)| referring(name, uid));
+    let [of_a, of_b, of_owner] = [&a, &b, &beside].map(|fixture| names(fixture, &[], &[]));
+    assert!(of_a.iter().all(|name| !of_b.contains(name) && !of_owner.contains(name)), "{of_a:?}");
+    assert!(of_b.iter().all(|name| !of_owner.contains(name)), "{of_b:?}");
+    assert!(of_owner.contains(&format!("GitRepository {V1}")), "{of_owner:?}");
+    // A name that a team has since an earlier version stays theirs.
+    let plain = json!({"kind": "GitRepository", "metadata": {"namespace": "flux", "name": V1}, "spec": {}});
+    let theirs = release("a", None, &[&plain]);
+    assert!(!names(&beside, std::slice::from_ref(&theirs), &[]).contains(&format!("GitRepository {V1}")));
+    assert!(names(&a, &[theirs], &[]).contains(&format!("GitRepository {V1}")));
+}
+
+/// An upgrade of the operator: names and specs stay, and the claim is added.
+#[test]
+fn objects_of_an_earlier_version_keep_names_and_specs() {
+    let (a, b, beside) = (referring("a", "1"), referring("b", "2"), referring("flux", "3"));
+    for (what, fixture, sharing, claim) in [
+        ("beside the ClusterStack", &beside, None, Some("flux")),
+        ("beside a repository of another namespace", &a, None, Some("a")),
+        ("shared by two namespaces", &a, Some(&b), None),
+    ] {
+        let namespace = fixture.stack.namespace.as_str();
+        let planned = beside.release("v1");
+        let [source, chart] = objects(&beside);
+        let before: Vec<Value> = [source, chart]
+            .into_iter()
+            .map(|mut object| {
+                let metadata = object["metadata"].as_object_mut().unwrap();
+                metadata["labels"].as_object_mut().unwrap().shift_remove(labels::STACK_NAMESPACE);
+                object
+            })
+            .collect();
+        let pin = Some((PINNED, planned.digest.to_string()));
+        let record = |namespace: &str| release(namespace, pin.clone(), &before.iter().collect::<Vec<_>>());
+        let releases: Vec<_> = [namespace]
+            .into_iter()
+            .chain(sharing.map(|other| other.stack.namespace.as_str()))
+            .map(record)
+            .collect();
+        let contents = resolve(fixture, &releases, &before);
+        let inputs = ReleaseInputs { stack: &fixture.stack, release: &planned, contents: &contents };
+        let plan = plan::release(&inputs).unwrap();
+        for before in &before {
+            let found = plan.objects().find(|object| {
+                object.id.kind == before["kind"] && object.id.name == before["metadata"]["name"]
+            });
+            let found = &found.unwrap_or_else(|| panic!("{what}: {before:#} has no plan")).value;
+            assert_eq!(found["spec"], before["spec"], "{what}");
+            let of = found["metadata"]["labels"].get(labels::STACK_NAMESPACE).and_then(Value::as_str);
+            assert_eq!(of, claim, "{what}");
+        }
     }
 }

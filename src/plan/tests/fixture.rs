@@ -32,6 +32,7 @@ impl Fixture {
         let stack = Stack {
             name: "demo".parse().unwrap(),
             namespace: "stacks".parse().unwrap(),
+            uid: String::new(),
             line: Line {
                 provider: "docker".to_owned(),
                 stack: "demo".to_owned(),

@@ -208,7 +208,9 @@ fn missing_release_stalls_after_an_interval() {
 
 #[test]
 fn missing_source_is_reconciling() {
-    for (reason, stalled) in [("SourceNotFound", false), ("NoSource", true), ("AccessDenied", true)] {
+    for (reason, stalled) in
+        [("SourceNotFound", false), ("NoSource", true), ("AccessDenied", true), ("SourceNotAllowed", true)]
+    {
         let mut facts = facts([]);
         facts.source_ready = Report::new(ConditionStatus::False, reason, "m");
         assert_eq!(reported(&roll_up(facts), "Stalled") != "none", stalled, "{reason}");

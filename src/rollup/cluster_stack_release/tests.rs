@@ -54,6 +54,7 @@ fn good(release: &Release) -> ReleaseFacts<'_> {
     ReleaseFacts {
         generation: 1,
         requested_at: None,
+        pin: None,
         content: ContentFacts::Known { release, mutated: None },
         provider: Report::new(ConditionStatus::True, "NotNeeded", ""),
         objects: vec![

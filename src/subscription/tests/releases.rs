@@ -34,21 +34,12 @@ struct Row {
     has: Option<Has>,
     is_current: bool,
     left_pin: Option<&'static str>,
-    shared_pin: Option<&'static str>,
 }
 
 impl Default for Row {
     fn default() -> Self {
         let has = Some(Has::Content("one"));
-        Self {
-            role: Role::Offered,
-            claim: Claim::Ours,
-            object: None,
-            has,
-            is_current: true,
-            left_pin: None,
-            shared_pin: None,
-        }
+        Self { role: Role::Offered, claim: Claim::Ours, object: None, has, is_current: true, left_pin: None }
     }
 }
 
@@ -105,7 +96,6 @@ fn decided(row: &Row, metadata: &Value) -> ReleaseDecision {
         is_owned: object.is_some(),
         other_shard: None,
         left_pin: row.left_pin.map(|content| (OLD.to_owned(), digest(content).to_string())),
-        shared_pin: row.shared_pin.map(|content| (OLD.to_owned(), digest(content).to_string())),
         clusters: 2,
     };
     let facts = ReleasesFacts {
@@ -170,9 +160,6 @@ fn release_is_pinned_once_and_keeps_its_pin() {
         (Row { left_pin: Some("two"), ..Row::default() }, "apply with pin two of 000000000000"),
         (Row { left_pin: Some("two"), has: None, ..Row::default() }, "apply with pin two of 000000000000"),
         // A release of another namespace that has the source shares it if both have the same content.
-        (Row { shared_pin: Some("one"), ..Row::default() }, "apply with pin one of 000000000000"),
-        (Row { shared_pin: Some("two"), ..Row::default() }, "apply with pin one of c0ffee000000"),
-        (Row { shared_pin: Some("one"), has: None, ..Row::default() }, "nothing"),
         // A release of another ClusterStack is not written.
         (Row { claim: theirs(), ..Row::default() }, "nothing, ReleaseClaimed!"),
         (Row { claim: theirs(), object: Some("one"), ..Row::default() }, "nothing, ReleaseClaimed!"),
@@ -220,7 +207,6 @@ fn release_of_other_shard_is_reported_not_written() {
         is_owned: false,
         other_shard: Some("far".to_owned()),
         left_pin: Some((OLD.to_owned(), digest("one").to_string())),
-        shared_pin: None,
         clusters: 0,
     };
     let (now, releases) = (NOW.parse().unwrap(), [(name.clone(), found)].into());

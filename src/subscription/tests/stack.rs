@@ -65,13 +65,15 @@ struct Row {
     is_observed: bool,
     /// The object of v0.
     old: ClusterStackRelease,
+    /// Whether the owner of the repository has not allowed the `ClusterStack`.
+    is_not_allowed: bool,
 }
 
 impl Row {
     fn new(stack: ClusterStack, found: FluxObject) -> Self {
         let expected = Some(found.spec_digest.clone());
         let old = retiring(LONG_AGO, "Retiring");
-        Self { stack, found: Some(found), expected, is_observed: true, old }
+        Self { stack, found: Some(found), expected, is_observed: true, old, is_not_allowed: false }
     }
 
     /// A `ClusterStack` whose source is as planned.
@@ -96,7 +98,6 @@ impl Row {
             is_owned: object.is_some(),
             other_shard: None,
             left_pin: None,
-            shared_pin: None,
             clusters: 0,
         };
         let before = written_for(&self.stack, &json!({"name": "before"}));
@@ -125,6 +126,7 @@ impl Row {
         let roles = [(release("v0"), Role::Retiring), (release("v1"), Role::Offered)].into();
         decide_stack(SubscriptionFacts {
             source: has_source.then_some((repository, releases)),
+            is_not_allowed: self.is_not_allowed,
             retirement: RetirementFacts { stack: &self.stack, owned: &owned, roles: &roles, now },
             confirmed: &self::releases("v0"),
         })
@@ -234,6 +236,13 @@ fn stack_is_written_only_while_it_may_be() {
         let counted = if delete.is_empty() { 7 } else { 1 };
         assert_eq!(pruned.map(|pruned| pruned.count), Some(counted), "{stack:?}");
     }
+}
+
+#[test]
+fn stack_without_consent_keeps_everything() {
+    let stack = following(A, |_| ());
+    let decision = Row { is_not_allowed: true, ..Row::planned(stack) }.decided(false);
+    assert_eq!(in_short(&decision), "Nothing, write [], delete [], left []");
 }
 
 #[test]

@@ -10,13 +10,13 @@ use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use crate::support::{Run, stackflux};
 
 /// A tenant: a namespace, and an account with Kubernetes' role `edit` and the right to write Clusters there.
-struct Tenant {
-    scenario: Scenario<'static>,
+pub(super) struct Tenant {
+    pub(super) scenario: Scenario<'static>,
     kubeconfig: PathBuf,
 }
 
 impl Tenant {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let scenario = Scenario::on(Testbed::shared(), name);
         let management = scenario.management();
         let roles = Path::new(env!("CARGO_MANIFEST_DIR")).join("flux/base/roles-of-users.yaml");
@@ -52,7 +52,7 @@ impl Tenant {
     }
 
     /// Runs kubectl as the tenant. Returns its output, or the API server's refusal.
-    fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+    pub(super) fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {
         let access = [
             format!("--kubeconfig={}", self.kubeconfig.display()),
             format!("--namespace={}", self.scenario.namespace),
@@ -63,7 +63,7 @@ impl Tenant {
     }
 
     /// Runs stackflux as the tenant.
-    fn stackflux(&self, arguments: &[&str]) -> Run {
+    pub(super) fn stackflux(&self, arguments: &[&str]) -> Run {
         let access =
             ["--kubeconfig", self.kubeconfig.to_str().unwrap(), "--namespace", &self.scenario.namespace];
         stackflux(&[arguments, &access].concat())

@@ -60,6 +60,7 @@ fn release_status() -> ClusterStackReleaseStatus {
     let facts = ReleaseFacts {
         generation: 1,
         requested_at: None,
+        pin: None,
         content: ContentFacts::Known { release: &content(), mutated: None },
         provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), ""),
         objects: vec![

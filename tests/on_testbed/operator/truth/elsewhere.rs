@@ -73,6 +73,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::Retiring, "src/rollup/cluster_stack_release/tests.rs", "in_use_follows_users_and_deletion"),
     (Reason::InUse, "tests/on_testbed/operator/letgo.rs", "orphaned_stack_leaves_releases_suspended"),
     (Reason::AccessDenied, "tests/on_testbed/operator/strict.rs", "references_are_refused"),
+    (Reason::SourceNotAllowed, "src/inputs/consent.rs", "refusal_has_the_command_of_the_owner"),
     (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "class_waits_for_the_provider"),
     (Reason::WaitingForNodeImages, "src/rollup/cluster_stack_release/tests.rs", "missing_parts_are_named"),
 ];
