@@ -156,13 +156,11 @@ impl Events {
 
 /// Waits for a request about an event. Logs a failure, and returns it unless the request timed out.
 async fn logged(request: impl Future<Output = kube::Result<()>>) -> Option<kube::Error> {
-    let error = match timeout(TIMEOUT, request).await {
-        Ok(result) => result.err()?,
-        Err(_) => {
-            warn!("cannot publish an event: timed out after {} s", TIMEOUT.as_secs());
-            return None;
-        }
+    let Ok(result) = timeout(TIMEOUT, request).await else {
+        warn!("cannot publish an event: timed out after {} s", TIMEOUT.as_secs());
+        return None;
     };
+    let error = result.err()?;
     match &error {
         // A new event follows.
         kube::Error::Api(status) if status.is_not_found() => debug!("the event does not exist any longer"),

@@ -126,11 +126,11 @@ impl Job {
         let is_changed_by_others = is_changed_by_others(before, last.base.as_ref());
         let is_contained =
             before.is_some_and(|before| Self::is_in_history(&clone, before, last.base.as_ref()));
-        let lost = lost_commit(before, last.base.as_ref(), is_contained);
+        let dropped = lost_commit(before, last.base.as_ref(), is_contained);
         let keeps = keeps_commit(before, pushed, is_changed_by_others) && is_contained;
         let seen = if keeps { self.before.clone() } else { seen };
         let lagging = self.lagging(&clone, seen.as_ref())?;
-        Ok(Done { pushed, proposed, seen, is_changed_by_others, lost, lagging, held: last.held })
+        Ok(Done { pushed, proposed, seen, is_changed_by_others, lost: dropped, lagging, held: last.held })
     }
 
     /// Whether the branch contains the commit of the last pass. A commit that is missing from the clone is not in the
