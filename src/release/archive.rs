@@ -1,13 +1,17 @@
 //! Archives (`.tgz`) from others: read in memory, entry by entry, and refused for anything that could reach outside,
 //! unpack to more than its size suggests, or be read in two ways.
 
+mod members;
+mod records;
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, Read, Take};
 use std::rc::Rc;
 
-use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
+
+use members::Members;
 
 use super::files::{File, Files, Limits, PathError, check_path};
 use super::finding::{Finding, Findings, Reason};
@@ -73,7 +77,7 @@ impl From<io::Error> for Stop {
 }
 
 /// The reader of a gzipped tar archive.
-pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
+pub(super) type Unpacked<R> = Metered<Take<Members<R>>>;
 
 /// Passes each entry of a gzipped tar archive to `visit`, with its path but without a leading `./`. Content that `visit`
 /// does not read is skipped. Headers and padding are bytes too: besides `unpacked` bytes of content, at most 2 KiB for
@@ -81,7 +85,7 @@ pub(super) type Unpacked<R> = Metered<Take<MultiGzDecoder<R>>>;
 ///
 /// The stream is read to its end, past the end of the tar archive: only there are the checksum and the length of each
 /// gzip member (RFC 1952), and only there is data after the last member found. As with `gzip -t`, several members are
-/// valid, and bytes that are not a member are not. Unlike there, padding with zeros is invalid too.
+/// valid (up to a limit), and bytes that are not a member are not. Unlike there, padding with zeros is invalid too.
 pub(super) fn walk<R: Read>(
     stream: R,
     unpacked: u64,
@@ -89,7 +93,7 @@ pub(super) fn walk<R: Read>(
     mut visit: impl FnMut(&[u8], &mut Entry<'_, Unpacked<R>>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let overhead = (entries as u64).saturating_mul(2048).saturating_add(1 << 20);
-    let stream = MultiGzDecoder::new(stream).take(unpacked.saturating_add(overhead));
+    let stream = Members::new(stream).take(unpacked.saturating_add(overhead));
     let left = Rc::new(Cell::new(0));
     let mut archive = Archive::new(Metered { stream, left: Rc::clone(&left) });
     let mut entries = archive.entries()?;
@@ -97,13 +101,16 @@ pub(super) fn walk<R: Read>(
         left.set(MAX_BEFORE_ENTRY);
         let Some(entry) = entries.next() else { break };
         let mut entry = entry?;
-        left.set(u64::MAX);
-        match entry.header().entry_type() {
-            // Holes are read as endless zeros, and neither Git nor Helm creates any.
-            EntryType::GNUSparse => return Err(io::Error::other("it has a sparse file").into()),
-            EntryType::XGlobalHeader => {}
+        let kind = entry.header().entry_type();
+        if kind != EntryType::XGlobalHeader {
+            // The records of a global header are still to be read.
+            left.set(u64::MAX);
+        }
+        match kind {
+            EntryType::GNUSparse => return Err(records::sparse().into()),
+            EntryType::XGlobalHeader => records::check_global(&mut entry)?,
             _ => {
-                let path = entry.path_bytes().into_owned();
+                let path = records::path(&mut entry)?;
                 visit(plain(&path), &mut entry)?;
             }
         }
@@ -113,7 +120,7 @@ pub(super) fn walk<R: Read>(
 }
 
 /// Reads the stream after the tar archive. A stream that reaches its limit before its end was not checked to its end.
-fn read_to_end<R: Read>(mut stream: Take<MultiGzDecoder<R>>) -> Result<(), Stop> {
+fn read_to_end<R: Read>(mut stream: Take<Members<R>>) -> Result<(), Stop> {
     io::copy(&mut stream, &mut io::sink())?;
     let is_at_end = stream.limit() > 0 || stream.get_mut().read(&mut [0])? == 0;
     if is_at_end { Ok(()) } else { Err(Stop::Bytes) }

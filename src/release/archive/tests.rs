@@ -1,6 +1,7 @@
 use std::io::Write as _;
 
 use flate2::Compression;
+use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
 use super::*;
@@ -187,14 +188,15 @@ fn gzip_any_bit_flipped_is_refused() {
     assert!(refused > 4 * real.len(), "{refused} of {} bits", 8 * real.len());
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 #[test]
 fn gzip_members_and_trailing_bytes() {
     let real = raw_archive([("a", EntryType::Regular, "", &b"one"[..])]);
-    let gzip = |bytes: &[u8]| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    };
     let mut tar = Vec::new();
     MultiGzDecoder::new(real.as_slice()).read_to_end(&mut tar).unwrap();
     let members = [gzip(&tar[..700]), gzip(&tar[700..]), gzip(b"")].concat();
@@ -248,4 +250,56 @@ fn owner_bit_makes_a_file_executable() {
         let files = unpack(&pack(mode), "x.tgz", &Limits::default()).unwrap();
         assert_eq!(files.get("run").unwrap().executable, executable, "{mode:o}");
     }
+}
+
+#[test]
+fn gzip_with_too_many_members_is_refused() {
+    let real = raw_archive([("a", EntryType::Regular, "", &b"one"[..])]);
+    let with = |more: usize| [real.clone(), gzip(b"").repeat(more)].concat();
+    assert!(unpack(&with(members::MAX_MEMBERS - 1), "x.tgz", &Limits::default()).is_ok());
+    let findings = unpack(&with(members::MAX_MEMBERS), "x.tgz", &Limits::default()).unwrap_err();
+    let finding = findings.iter().next().unwrap();
+    assert_eq!(finding.message, "the archive cannot be read: it has more than 32768 gzip members");
+}
+
+/// An archive of one file with these PAX records, and with them in a global header.
+fn with_records(records: &[(&str, &[u8])]) -> [Vec<u8>; 2] {
+    let archive = |kind: EntryType| {
+        let mut content = Vec::new();
+        for (name, value) in records {
+            let rest = name.len() + value.len() + 3;
+            let digits = if rest + 2 < 100 { 2 } else { 3 };
+            content.extend(format!("{} {name}=", rest + digits).bytes().chain(value.iter().copied()));
+            content.push(b'\n');
+        }
+        raw_archive([("x", kind, "", content.as_slice()), ("a", EntryType::Regular, "", b"one")])
+    };
+    [archive(EntryType::XHeader), archive(EntryType::XGlobalHeader)]
+}
+
+#[test]
+fn last_path_record_counts() {
+    let [archive, global] = with_records(&[("path", b"first"), ("mtime", b"1"), ("path", b"./second")]);
+    let files = unpack(&archive, "x.tgz", &Limits::default()).unwrap();
+    assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["second"]);
+    let findings = unpack(&global, "x.tgz", &Limits::default()).unwrap_err();
+    assert!(findings.to_string().contains("a global header has the record \"path\""), "{findings}");
+    let [_, comment] = with_records(&[("comment", b"2991119a")]);
+    assert!(unpack(&comment, "x.tgz", &Limits::default()).unwrap().get("a").is_some());
+}
+
+#[test]
+fn ambiguous_records_are_refused() {
+    let sparse = "it has a sparse file";
+    for (records, message) in [
+        (&[("GNU.sparse.major", &b"1"[..]), ("GNU.sparse.minor", b"0")][..], sparse),
+        (&[("GNU.sparse.map", b"0,1")], sparse),
+        (&[("size", b"3"), ("size", b"2")], "two sizes"),
+        (&[("SCHILY.xattr.x", b"a\n\nb"), ("path", b"second")], "tar --no-xattrs"),
+    ] {
+        let findings = unpack(&with_records(records)[0], "x.tgz", &Limits::default()).unwrap_err();
+        assert!(findings.to_string().contains(message), "{findings}");
+    }
+    let [same, _] = with_records(&[("size", b"3"), ("size", b"3")]);
+    assert!(unpack(&same, "x.tgz", &Limits::default()).is_ok());
 }
