@@ -149,8 +149,8 @@ reasons! {
         "The Cluster's files are in the Git repository of another ClusterStack, which had the Cluster before.",
         "Give both ClusterStacks the same `delivery.git`, or set the Cluster's class back.";
     PushFailed:
-        "The operator could not read or push to the Git repository and tries again.",
-        "Read the message, which is the Git server's or names the Secret and what is missing in it.";
+        "The operator could not read the Git repository, push to it or open a pull request, and tries again.",
+        "Read the message, which has the answer of the Git server or the forge; docs/git-servers.md says what to do.";
     FileEdited:
         "Another author changed, added or removed a file that stackflux writes in the Git repository, so stackflux \
         does not change the file.",
@@ -204,8 +204,9 @@ reasons! {
         stackflux.",
         "Read the message; if the digest does not match, check source-controller's storage.";
     ReleaseNotFound:
-        "A release is missing from the commit that should contain it.",
-        "Check the path and the commit of the source that the message names.";
+        "A release that spec.versions or the class of a Cluster names, or that is pinned to a commit, is missing from \
+        the stack repository at the commit that the message names.",
+        "Name an existing release, publish the missing one, or correct spec.source.git.path.";
     ReleaseNotOffered:
         "A Cluster of another namespace names a release that the ClusterStack neither offers nor has installed; the \
         ClusterStack's ClustersReady does not count the Cluster.",

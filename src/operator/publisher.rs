@@ -12,7 +12,7 @@ mod publish;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::context::Context;
 use super::metrics::Queue;
@@ -54,7 +54,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     }
     let result = publish_missing(context, key, stack, upstream).await;
     if let Err(Stop::Held(hold, _)) = &result {
-        warn!(stack = %key, reason = %hold.reason, "{}", hold.message);
+        error!(stack = %key, reason = %hold.reason, "{}", hold.message);
     }
     let (report, next) = roll_up(result, upstream.interval.to_std());
     if report.is_some() && context.published.set(key, report) {

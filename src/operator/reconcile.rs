@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tracing::{debug, warn};
+use tracing::{debug, error};
 
 use super::metrics::{Metrics, Queue};
 use crate::api::Reason;
@@ -106,7 +106,7 @@ pub fn ended(
             if error.is_namespace_terminating() || error.is_conflict() {
                 debug!(%key, reason = error.reason(), "{error}");
             } else {
-                warn!(%key, reason = error.reason(), "{error}");
+                error!(%key, reason = error.reason(), "{error}");
             }
             if error.class() == Class::Transient { Next::Retry } else { Next::Await }
         }

@@ -23,6 +23,8 @@ pub enum LogLevel {
     Debug,
     /// Changes
     Info,
+    /// What needs attention, and failures
+    Warn,
     /// Failures
     Error,
 }
@@ -52,6 +54,7 @@ impl LogLevel {
             Self::Trace => LevelFilter::TRACE,
             Self::Debug => LevelFilter::DEBUG,
             Self::Info => LevelFilter::INFO,
+            Self::Warn => LevelFilter::WARN,
             Self::Error => LevelFilter::ERROR,
         }
     }
@@ -62,7 +65,7 @@ impl LogLevel {
         match self {
             Self::Trace => LevelFilter::TRACE,
             Self::Debug => LevelFilter::WARN,
-            Self::Info | Self::Error => LevelFilter::OFF,
+            Self::Info | Self::Warn | Self::Error => LevelFilter::OFF,
         }
     }
 

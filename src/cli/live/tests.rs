@@ -12,9 +12,11 @@ use super::flux::FluxObject;
 use super::snapshot::{Lists, Snapshot, age};
 use super::{Named, chain, events, overview, tree};
 use crate::foreign::flux::FluxKind;
-use rolled::addon;
+use rolled::{addon, addon_without_release};
 
 const RELEASE: &str = "docker-demo-1-34-v1";
+/// A release that the ClusterStack does not offer.
+const NOT_OFFERED: &str = "docker-demo-1-34-v9";
 const NOW: &str = "2026-11-21T12:00:00Z";
 
 fn read<T: DeserializeOwned>(object: Value) -> T {
@@ -70,7 +72,13 @@ fn addons() -> [Value; 2] {
 /// Returns one ClusterStack in namespace `stacks`; in `prod` the clusters `one`, which is ready, and `two`, which is
 /// not; and clusters that belong to no ClusterStack.
 fn lists() -> Lists {
-    let ready = || [condition("Ready", "True", "Succeeded", "fine")];
+    let ready = |reason: &str, message: &str| [condition("Ready", "True", reason, message)];
+    let fetched = |revision: &str| ready("Succeeded", &format!("stored artifact for revision '{revision}'"));
+    let installed = |release: &str, chart: &str| {
+        let message = format!("Helm install succeeded for release {release}.v1 with chart {chart}");
+        ready("InstallSucceeded", &message)
+    };
+    let packaged = ready("ChartPackageSucceeded", "packaged 'CNI' chart with version 'v1'");
     let class = json!({"classRef": {"name": RELEASE, "namespace": "stacks"}});
     let failed = [
         condition("Ready", "False", "UpgradeFailed", FAILED),
@@ -83,18 +91,17 @@ fn lists() -> Lists {
         is_narrow: false,
         stacks: vec![read(stack())],
         releases: vec![read(rolled::release())],
-        addons: addons().map(read).into(),
+        addons: addons()
+            .into_iter()
+            .chain([addon_without_release("prod", "old", NOT_OFFERED)])
+            .map(read)
+            .collect(),
         clusters: vec![
             cluster("prod", "one", &class, true),
             cluster("prod", "two", &class, true),
             cluster("prod", "young", &class, false),
             cluster("prod", "lost", &json!({"classRef": {"name": RELEASE}}), true),
-            cluster(
-                "prod",
-                "old",
-                &json!({"classRef": {"name": "docker-demo-1-34-v9", "namespace": "stacks"}}),
-                true,
-            ),
+            cluster("prod", "old", &json!({"classRef": {"name": NOT_OFFERED, "namespace": "stacks"}}), true),
             cluster("prod", "foreign", &json!({"class": "quick-start"}), true),
             cluster("prod", "plain", &json!({}), true),
         ],
@@ -102,20 +109,38 @@ fn lists() -> Lists {
             (
                 FluxKind::HelmRelease,
                 Some(vec![
-                    flux("prod", "one.cni", &chart, &ready(), &applied),
+                    flux("prod", "one.cni", &chart, &installed("kube-system/cni", "CNI@v1"), &applied),
                     flux("prod", "two.cni", &chart, &failed, &[]),
-                    flux("stacks", RELEASE, &json!({}), &ready(), &[]),
+                    flux(
+                        "stacks",
+                        RELEASE,
+                        &json!({}),
+                        &installed(&format!("stacks/{RELEASE}"), "class@v1"),
+                        &[],
+                    ),
                 ]),
             ),
             (FluxKind::Kustomization, None),
             (
                 FluxKind::GitRepository,
                 Some(vec![
-                    flux("stacks", "demo-catalog", &json!({}), &ready(), &[]),
-                    flux("stacks", RELEASE, &json!({}), &ready(), &[]),
+                    flux(
+                        "stacks",
+                        "demo-catalog",
+                        &json!({}),
+                        &fetched("main@sha1:0123456789abcdef0123456789abcdef01234567"),
+                        &[],
+                    ),
+                    flux(
+                        "stacks",
+                        RELEASE,
+                        &json!({}),
+                        &fetched("sha1:0123456789abcdef0123456789abcdef01234567"),
+                        &[],
+                    ),
                 ]),
             ),
-            (FluxKind::HelmChart, Some(vec![flux("stacks", "cni-1", &source, &ready(), &[])])),
+            (FluxKind::HelmChart, Some(vec![flux("stacks", "cni-1", &source, &packaged, &[])])),
         ],
         selected: false,
     }

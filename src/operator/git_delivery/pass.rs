@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::enqueue_all_of;
@@ -225,7 +225,7 @@ async fn job(
 /// Records that nothing could be committed, for this reason.
 fn failed(context: &Context, facts: &Facts, before: Progress, why: Hold) -> Next {
     let key = facts.key;
-    warn!(stack = %key, reason = %why.reason, "{}", why.message);
+    error!(stack = %key, reason = %why.reason, "{}", why.message);
     let held: BTreeMap<Subject, Hold> =
         facts.batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
     complete(context, key, &facts.batch, &held);

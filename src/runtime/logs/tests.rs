@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tracing::subscriber::with_default;
-use tracing::{debug, error, info, info_span};
+use tracing::{debug, error, info, info_span, warn};
 
 use super::*;
 
@@ -31,6 +31,7 @@ fn written(level: LogLevel, encoding: LogEncoding) -> String {
         let _addon = addon.enter();
         debug!("compared");
         info!(reason = "Paused", "held");
+        warn!("left");
         error!("refused");
         error!(target: "kube_client::client::builder", "unreachable");
     });
@@ -40,7 +41,7 @@ fn written(level: LogLevel, encoding: LogEncoding) -> String {
 
 #[test]
 fn log_line_has_the_fields_of_its_spans() {
-    for level in [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Error] {
+    for level in [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error] {
         let lines = written(level, LogEncoding::Json);
         let line: Value =
             serde_json::from_str(lines.lines().find(|line| line.contains("refused")).unwrap()).unwrap();
@@ -60,12 +61,13 @@ fn log_line_has_the_fields_of_its_spans() {
 fn log_level_selects_messages_by_crate() {
     let logged = |level| {
         let lines = written(level, LogEncoding::Json);
-        ["compared", "held", "refused", "unreachable"].map(|word| lines.contains(word))
+        ["compared", "held", "left", "refused", "unreachable"].map(|word| lines.contains(word))
     };
-    assert_eq!(logged(LogLevel::Trace), [true, true, true, true]);
-    assert_eq!(logged(LogLevel::Debug), [true, true, true, true]);
-    assert_eq!(logged(LogLevel::Info), [false, true, true, false]);
-    assert_eq!(logged(LogLevel::Error), [false, false, true, false]);
+    assert_eq!(logged(LogLevel::Trace), [true, true, true, true, true]);
+    assert_eq!(logged(LogLevel::Debug), [true, true, true, true, true]);
+    assert_eq!(logged(LogLevel::Info), [false, true, true, true, false]);
+    assert_eq!(logged(LogLevel::Warn), [false, false, true, true, false]);
+    assert_eq!(logged(LogLevel::Error), [false, false, false, true, false]);
 }
 
 #[test]

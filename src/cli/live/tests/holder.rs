@@ -42,6 +42,7 @@ fn tree_shows_a_claimed_release_at_its_holder() {
 #[test]
 fn why_names_the_holder_of_a_missing_release() {
     let mut lists = with_rival();
+    lists.addons.clear();
     for stack in &mut lists.stacks {
         stack.spec.versions.push("v9".to_owned());
     }
