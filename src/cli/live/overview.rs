@@ -1,5 +1,7 @@
 //! The tables of `status`: ClusterStacks, releases and clusters.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -102,7 +104,7 @@ pub(in crate::cli) fn overview(snapshot: &Snapshot) -> Overview {
     });
     Overview {
         cluster_stacks: stacks.collect(),
-        releases: releases(snapshot),
+        releases: releases(snapshot, &ours),
         clusters: ours.into_iter().map(|(key, member)| cluster_row(snapshot, key, member)).collect(),
         unclaimed: others.len(),
         selected: snapshot.selected,
@@ -122,15 +124,20 @@ impl Overview {
     }
 }
 
-fn releases(snapshot: &Snapshot) -> Vec<ReleaseRow> {
-    let users = snapshot.by_release();
+/// Returns the rows of the releases, each with the number of those Clusters that have a row.
+fn releases(snapshot: &Snapshot, shown: &[(&Key, &Member)]) -> Vec<ReleaseRow> {
+    let mut users: BTreeMap<(String, ReleaseName), usize> = BTreeMap::new();
+    for release in shown.iter().filter_map(|(key, member)| member.release(key)) {
+        *users.entry(release).or_default() += 1;
+    }
     let rows = snapshot.releases.iter().filter_map(|(key, release)| {
         let name: Option<ReleaseName> = key.name.parse().ok();
         let notes =
             name.as_ref().map_or_else(Vec::new, |name| notes(snapshot, &key.namespace, name, release));
-        let clusters = name.and_then(|name| users.get(&(key.namespace.clone(), name))).map_or(0, Vec::len);
-        let users_elsewhere = (clusters == 0).then(|| in_use(release)).flatten();
-        let notes = notes.into_iter().chain(users_elsewhere).collect();
+        let clusters = name.and_then(|name| users.get(&(key.namespace.clone(), name)).copied()).unwrap_or(0);
+        // Others use it than those that are shown.
+        let all_users = (clusters == 0 || snapshot.selected).then(|| in_use(release)).flatten();
+        let notes = notes.into_iter().chain(all_users).collect();
         let status = release.status.as_ref();
         let report = ready(&release.metadata, status.map(|status| &status.conditions));
         (snapshot.shows(&key.namespace) || clusters > 0).then(|| ReleaseRow {
@@ -228,14 +235,16 @@ impl StackRow {
 }
 
 impl Overview {
-    /// Whether everything is ready, and there is at least one object.
+    /// Whether everything is ready, and there is at least one object; of a selection of Clusters, at least one of them.
     pub(in crate::cli) fn all_ready(&self) -> bool {
         let stacks = self.cluster_stacks.iter().map(|stack| &stack.row);
         let releases = self.releases.iter().map(|release| &release.row);
         let clusters = self.clusters.iter().map(|cluster| &cluster.row);
         let clusters_are_ready = self.selected
             || self.cluster_stacks.iter().all(|stack| stack.clusters_ready == ConditionStatus::True.as_str());
+        let hides_all_selected = self.selected && self.clusters.is_empty() && self.unclaimed > 0;
         !self.is_empty()
+            && !hides_all_selected
             && clusters_are_ready
             && stacks.chain(releases).chain(clusters).all(|row| row.ready == ConditionStatus::True.as_str())
     }

@@ -103,6 +103,12 @@ impl Snapshot {
         format!("no ClusterStacks and no Clusters of one found{}{elsewhere}", self.place())
     }
 
+    /// Returns the message for a selector that matches no Cluster; `None` without one, or if it matches some.
+    pub(in crate::cli) fn nothing_selected(&self) -> Option<String> {
+        let is_empty = self.selected && self.members.is_empty();
+        is_empty.then(|| format!("no Cluster{} has the labels of --selector", self.place()))
+    }
+
     /// Whether the objects of this namespace were requested.
     pub(super) fn shows(&self, namespace: &str) -> bool {
         self.namespace.as_ref().is_none_or(|only| only == namespace)

@@ -1,6 +1,7 @@
 //! Tests of what the commands print for snapshots that are made by hand.
 
 mod blocking;
+mod counted;
 mod deleting;
 mod holder;
 mod rolled;
@@ -235,35 +236,6 @@ fn outdated_cluster_addon_is_not_counted() {
     let status = overview::overview(&snapshot).text();
     let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
     assert!(row.contains("Unknown"), "{row}");
-}
-
-#[test]
-fn status_counts_the_addons_of_the_release_only() {
-    let mut lists = lists();
-    let dropped =
-        json!({"name": "old", "phase": "Held", "reason": "PruneBudgetExceeded", "message": "waits"});
-    lists.addons[0].status.as_mut().unwrap().addons.push(read(dropped));
-    let status = overview::overview(&Snapshot::new(lists, None, NOW.parse().unwrap())).text();
-    let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
-    assert!(row.contains(" 1/1 "), "{row}");
-}
-
-#[test]
-fn status_describes_a_ready_release() {
-    let mut lists = lists();
-    let release = &mut lists.releases[0];
-    release.metadata.deletion_timestamp = Some(read(json!(NOW)));
-    let conditions = &mut release.status.as_mut().unwrap().conditions;
-    conditions.retain(|condition| condition.type_ != "InUse");
-    conditions.push(read(condition("InUse", "True", "InUse", "deleted, but 2 Clusters use it")));
-    let summary = &mut lists.stacks[0].status.as_mut().unwrap().summary;
-    summary.push(read(json!({
-        "name": RELEASE, "ready": true, "phase": "done", "message": "the stack repository has another content",
-    })));
-    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
-    let status = overview::overview(&snapshot).text();
-    let expected = "deleted, but 2 Clusters use it; the stack repository has another content";
-    assert!(status.contains(expected), "{status}");
 }
 
 #[test]

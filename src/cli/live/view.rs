@@ -21,8 +21,8 @@ pub(in crate::cli) struct View {
 }
 
 impl View {
-    /// Shows what `see` returns for the cluster. If anything could not be read, the cluster does not count as ready,
-    /// and the notices of `see` are dropped: objects that they report as missing may exist.
+    /// Shows what `see` returns for the cluster. If anything could not be read, or no Cluster was selected, the cluster
+    /// does not count as ready, and the notices of `see` are dropped: objects that they report as missing may exist.
     pub(in crate::cli) fn run(
         &self,
         see: impl Fn(&Snapshot, Format) -> Result<Rendered, CliError>,
@@ -32,10 +32,10 @@ impl View {
             let look = async || {
                 let (snapshot, notices) = read(&session, &scope).await?;
                 let rendered = see(&snapshot, self.output)?;
-                Ok::<_, CliError>(if notices.is_empty() {
-                    rendered
-                } else {
-                    Rendered { notices, ready: false, ..rendered }
+                Ok::<_, CliError>(match (notices.is_empty(), snapshot.nothing_selected()) {
+                    (true, None) => rendered,
+                    (true, Some(nothing)) => Rendered { notices: vec![nothing], ready: false, ..rendered },
+                    (false, _) => Rendered { notices, ready: false, ..rendered },
                 })
             };
             self.watch.run(look).await
