@@ -37,6 +37,8 @@ use gotemplate::Template;
 pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency, KnownAs};
 pub use content::is_needed_by_a_chart;
+#[cfg(feature = "shell")]
+pub(crate) use content::link_findings;
 pub use digest::Digest;
 pub use files::{File, Files, Limits, PathError};
 pub use finding::{Finding, Findings, Reason, Severity};

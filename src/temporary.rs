@@ -149,15 +149,22 @@ pub fn remove_all() -> impl Sized {
     pending
 }
 
-/// Starts a thread that waits for SIGHUP, SIGINT and SIGTERM, except those that the process was started to ignore (`nohup`).
-/// On such a signal, the thread removes all registered paths and exits with the code of a shell (128 plus the number of the
+/// Starts a thread that waits for the signals that end a process, except those that the process was started to ignore
+/// (`nohup`). On such a signal, the thread removes all registered paths and exits with the code of a shell (128 plus the number of the
 /// signal). For commands only: the operator shuts down by itself.
 pub fn remove_on_signals() {
     let wait = || -> io::Result<i32> {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
         runtime.block_on(async {
-            let kinds = [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()];
+            let kinds = [
+                SignalKind::hangup(),
+                SignalKind::interrupt(),
+                SignalKind::quit(),
+                SignalKind::terminate(),
+                SignalKind::user_defined1(),
+                SignalKind::user_defined2(),
+            ];
             let heard = kinds.into_iter().filter(|kind| !is_ignored(*kind, &status)).map(|kind| {
                 let mut signals = signal(kind)?;
                 Ok(Box::pin(async move {

@@ -105,9 +105,9 @@ rules! {
     PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
         "a path must be relative to the root of the repository and stay inside the repository";
     URL: "self.matches('^(http|https|ssh)://.')", "url must begin with https://, http:// or ssh://";
-    CREDENTIALS: "self.matches('^(ssh://([^@:/]+@)?)?[^@]*$')",
-        "url must not contain credentials, which belong in a Secret; ssh:// may name a user, and '@' in a path is \
-        written as %40";
+    CREDENTIALS: "self.matches('^(ssh://([^@:/?#]+@)?)?[^@?#]*$')",
+        "url must not contain credentials, which belong in a Secret, and no query (?) or fragment (#); ssh:// may name \
+        a user, and '@' in a path is written as %40";
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream requires source.git, whose ref may then name only a branch";

@@ -181,7 +181,7 @@ fn plans(
     stack: &StackArguments,
 ) -> Result<plans::Plans, CliError> {
     let mut clusters = clusters::among(objects)?;
-    let stack = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
+    let (_, stack) = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
     clusters.retain(|cluster| is_of_stack(&stack, &from.name, cluster));
     let plans = plans::compare(&stack, from, to, &clusters)?;
     terminal::note(format!(

@@ -20,8 +20,8 @@ const AT_A_TIME: usize = 8;
 
 /// List the releases in a registry, on GitHub, in a Git repository or in a directory
 ///
-/// Shows the name, the Kubernetes version, the channel, the addons, the digest and the date of each release.
-/// stackflux reads only the small files of a release and fetches no charts. Releases are grouped by stack and
+/// Shows the name, the Kubernetes version, the channel, the addons, the digest and the date of each release. Of a
+/// registry and of GitHub, stackflux reads only the small files of a release and fetches no charts. Releases are grouped by stack and
 /// channel, the lowest version first. The digest identifies the content in the source: that of an OCI manifest, of a
 /// Git tree's commit, or of a directory's files.
 ///

@@ -8,7 +8,7 @@ use super::terminal;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::inputs::line::Line;
 use crate::names::{ReleaseName, Revision};
-use crate::release::{Limits, Loaded, Release};
+use crate::release::{Finding, Limits, Loaded, Release};
 use crate::source::git::{Checkout, Pin, PinError};
 use crate::source::{self, Opened, ReleaseFiles, SourceError};
 
@@ -60,11 +60,11 @@ impl Releases {
         }
     }
 
-    /// Returns the links in a stack repository's directory, which Flux ignores.
-    pub(super) fn links(&self) -> &[String] {
+    /// Returns the findings about entries of a stack repository that have the name of a release and are not directories.
+    pub(super) fn others(&self) -> Vec<Finding> {
         match &self.opened {
-            Opened::Release(_) => &[],
-            Opened::Repository(repository) => repository.links(),
+            Opened::Release(_) => Vec::new(),
+            Opened::Repository(repository) => repository.others().values().cloned().collect(),
         }
     }
 

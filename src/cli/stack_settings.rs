@@ -37,13 +37,13 @@ impl StackArguments {
         ]
     }
 
-    /// Returns the `ClusterStack` for releases such as `release`. `objects` may include the GitRepository that it
-    /// refers to.
+    /// Returns the `ClusterStack` for releases such as `release`, and the inputs that it makes. `objects` may include
+    /// the GitRepository that it refers to.
     pub(super) fn stack<'a>(
         &self,
         release: &ReleaseName,
         objects: impl Iterator<Item = &'a Value>,
-    ) -> Result<Stack, CliError> {
+    ) -> Result<(ClusterStack, Stack), CliError> {
         let stack = match &self.settings {
             Some(file) => from_file(file)?,
             None => self.built_from_url(release)?,
@@ -56,10 +56,11 @@ impl StackArguments {
             );
             return Err(CliError::usage(message).hint("select the releases with --release"));
         }
-        Stack::new(&stack, None, objects).map_err(|error| {
+        let inputs = Stack::new(&stack, None, objects).map_err(|error| {
             CliError::from(error)
                 .hint("set spec.source.git.url, or pass the GitRepository of spec.source with --filename")
-        })
+        })?;
+        Ok((stack, inputs))
     }
 
     fn built_from_url(&self, release: &ReleaseName) -> Result<ClusterStack, CliError> {
@@ -68,7 +69,7 @@ impl StackArguments {
                 .hint("give its file with --settings, or the URL of its stack repository with --url"));
         };
         if has_credentials(url) {
-            let message = "--url contains a user or a password, which every plan would contain";
+            let message = "--url contains a user, a password or a query, which every plan would contain";
             return Err(CliError::usage(message).hint(
                 "remove it: Flux reads credentials from a Secret, which the file of --settings can name",
             ));

@@ -177,9 +177,12 @@ impl GitError {
                 "give --git-password-file or STACKFLUX_GIT_PASSWORD for HTTPS, --ssh-key-file for SSH"
             }
             Self::Unauthorised { .. } => {
-                "check whether the token or key has expired, and which account it belongs to"
+                "check whether the token or key has expired, and which account it belongs to; --git-password-file names \
+                 another token, --ssh-key-file another key"
             }
-            Self::Forbidden { .. } => "pushing needs write access to the contents of the repository",
+            Self::Forbidden { .. } => {
+                "pushing needs write access to the contents of the repository; --git-password-file names another token"
+            }
             Self::PlainHttp { .. } => "use --git-plain-http to send them unencrypted",
             Self::Transport(TransportError::Certificate { .. }) => {
                 "name the CA certificates of the server with --git-ca-file"

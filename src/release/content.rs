@@ -15,10 +15,7 @@ const MAX_CASE_CONFLICTS: usize = 20;
 /// Checks sizes, links, ignored files, paths that differ only in case, and placeholders.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
     check_limits(files, limits, findings);
-    for (path, target) in files.links() {
-        let message = format!("it is a link to {target:?}: Flux leaves links out of an artifact");
-        findings.push(Finding::error(Reason::LinkNotAllowed, path, message));
-    }
+    findings.extend(link_findings(files));
     for path in files.ignored().filter(|path| is_needed_by_a_chart(path)) {
         let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
         let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
@@ -30,6 +27,16 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
             findings.extend(placeholders(path, source));
         }
     }
+}
+
+/// Returns the findings about the links among files.
+pub(crate) fn link_findings(files: &Files) -> Findings {
+    let mut findings = Findings::default();
+    for (path, target) in files.links() {
+        let message = format!("it is a link to {target:?}: Flux leaves links out of an artifact");
+        findings.push(Finding::error(Reason::LinkNotAllowed, path, message));
+    }
+    findings
 }
 
 fn check_limits(files: &Files, limits: &Limits, findings: &mut Findings) {

@@ -80,7 +80,7 @@ impl Origin for LocalOrigin {
                 Listing { releases: [release.name.clone()].into(), ..Listing::default() }
             }
             Opened::Repository(repository) => Listing {
-                releases: repository.names().cloned().collect(),
+                releases: repository.names().chain(repository.others().keys()).cloned().collect(),
                 malformed: repository.malformed().to_vec(),
             },
         };

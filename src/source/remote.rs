@@ -6,12 +6,15 @@ use futures::future::BoxFuture;
 
 use super::address::GitAddress;
 use super::origin::{self, Description, Fetched, Listing, Origin, OriginError, Provenance};
+use super::repository::not_a_directory;
 use crate::error::Classify as _;
-use crate::git::{Access, BareRepository, CommitId, EntryKind, GitError, LogEntry, Reference, Snapshot};
+use crate::git::{
+    Access, BareRepository, CommitId, Entry, EntryKind, GitError, LogEntry, Reference, Snapshot,
+};
 use crate::http::TransportError;
 use crate::names::ReleaseName;
 use crate::release::files::join;
-use crate::release::{Files, Limits, summary};
+use crate::release::{Files, Limits, link_findings};
 
 /// Directory of a stack repository that has the releases.
 const RELEASES: &str = "releases";
@@ -136,8 +139,11 @@ impl Remote {
 impl Opened<'_> {
     fn names(&self) -> Result<Vec<String>, OriginError> {
         let entries = self.snapshot.entries(&self.directory).map_err(|error| self.remote.failed(error))?;
-        let directories = entries.into_iter().filter(|entry| entry.kind == EntryKind::Directory);
-        Ok(directories.map(|entry| entry.name).filter(|name| !name.starts_with('.')).collect())
+        // A link or a file with the name of a release is described with its problem.
+        let is_listed =
+            |entry: &Entry| entry.kind == EntryKind::Directory || entry.name.parse::<ReleaseName>().is_ok();
+        let listed = entries.into_iter().filter(is_listed).map(|entry| entry.name);
+        Ok(listed.filter(|name| !name.starts_with('.')).collect())
     }
 
     fn path(&self, name: &ReleaseName) -> String {
@@ -152,20 +158,34 @@ impl Opened<'_> {
             (Some(_), Some(tip)) => self.clone.log(tip, &path, 1).map_err(failed)?.pop(),
             _ => None,
         };
-        let place = self.remote.address.to_string();
-        changed.ok_or_else(|| OriginError::NoRelease { place, name: Box::new(name.clone()) })
+        match changed {
+            Some(changed) => Ok(changed),
+            None => Err(self.absent(name)),
+        }
     }
 
-    /// Returns the small files that the release has.
-    fn small(&self, name: &ReleaseName) -> Result<Files, GitError> {
-        let mut files = Files::default();
-        for file in summary::FILES {
-            let path = format!("{}/{file}", self.path(name));
-            if let Some(content) = self.snapshot.file(&path)? {
-                files.insert(file, content).map_err(|error| GitError::Path { path, error })?;
-            }
-        }
-        Ok(files)
+    /// Returns the error about a release that has no directory.
+    fn absent(&self, name: &ReleaseName) -> OriginError {
+        let entries = match self.snapshot.entries(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) => return self.remote.failed(error),
+        };
+        let (place, file) = (self.remote.address.to_string(), name.to_string());
+        let kind = match entries.iter().find(|entry| entry.name == file).map(|entry| entry.kind) {
+            None => return OriginError::NoRelease { place, name: Box::new(name.clone()) },
+            Some(EntryKind::Link) => "a link",
+            Some(EntryKind::Submodule) => "a submodule",
+            Some(EntryKind::File | EntryKind::Directory) => "a file",
+        };
+        OriginError::Unusable { place, findings: not_a_directory(&file, kind).into() }
+    }
+
+    /// Returns all files of a release, without those that Flux leaves out.
+    fn files(&self, name: &ReleaseName, place: &str) -> Result<Files, OriginError> {
+        let files = self.snapshot.files(&self.path(name), &self.remote.limits);
+        let files = files.map_err(|error| self.remote.failed(error))?;
+        let unusable = |findings| OriginError::Unusable { place: place.to_owned(), findings };
+        files.without_ignored().map_err(|finding| unusable((*finding).into()))
     }
 }
 
@@ -179,9 +199,11 @@ impl Origin for RemoteOrigin {
         self.blocking(move |opened| {
             let changed = opened.changed(&name)?;
             let place = opened.remote.address.to_string();
-            let small = opened.small(&name).map_err(|error| opened.remote.failed(error))?;
-            let described = Description::of(&name, &small)
-                .map_err(|findings| OriginError::Unusable { place, findings })?;
+            // All of them, as a link, a submodule or a file above the limit keeps a release from being published.
+            let files = opened.files(&name, &place)?;
+            let links = link_findings(&files);
+            let described = if links.has_errors() { Err(links) } else { Description::of(&name, &files) };
+            let described = described.map_err(|findings| OriginError::Unusable { place, findings })?;
             let (digest, date) = (Some(changed.commit.to_string()), Some(changed.time));
             Ok(Description { digest, date, ..described })
         })
@@ -191,15 +213,10 @@ impl Origin for RemoteOrigin {
         let name = name.clone();
         self.blocking(move |opened| {
             let (remote, LogEntry { commit, .. }) = (opened.remote, opened.changed(&name)?);
-            let files = opened.snapshot.files(&opened.path(&name), &remote.limits);
-            let files = files.map_err(|error| remote.failed(error))?;
             let (release, reference) = (Some(name.clone()), Some(commit.to_string()));
             let directory = opened.directory.clone();
             let source = GitAddress { directory, release, reference, ..remote.address.clone() }.to_string();
-            let files = files.without_ignored().map_err(|finding| OriginError::Unusable {
-                place: source.clone(),
-                findings: (*finding).into(),
-            })?;
+            let files = opened.files(&name, &source)?;
             let provenance = Provenance { source, digest: Some(commit.to_string()), ..Provenance::default() };
             Ok(Fetched { name, files, provenance })
         })

@@ -17,7 +17,8 @@ pub struct StackRepository {
     path: PathBuf,
     releases: BTreeMap<ReleaseName, PathBuf>,
     malformed: Vec<String>,
-    links: Vec<String>,
+    /// What has the name of a release and is not a directory.
+    others: BTreeMap<ReleaseName, Finding>,
 }
 
 impl StackRepository {
@@ -35,20 +36,20 @@ impl StackRepository {
         }
         let path = if below.is_dir() { below } else { path.to_owned() };
         let mut repository =
-            Self { path, releases: BTreeMap::new(), malformed: Vec::new(), links: Vec::new() };
+            Self { path, releases: BTreeMap::new(), malformed: Vec::new(), others: BTreeMap::new() };
         for entry in fs::read_dir(&repository.path).map_err(SourceError::io(&repository.path))? {
             let entry = entry.map_err(SourceError::io(&repository.path))?;
             let kind = entry.file_type().map_err(SourceError::io(entry.path()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if kind.is_dir() {
                 repository.add(&name, entry.path());
-            } else if kind.is_symlink() {
-                repository.links.push(name);
+            } else if let Ok(release) = name.parse::<ReleaseName>() {
+                let kind = if kind.is_symlink() { "a link" } else { "a file" };
+                repository.others.insert(release, not_a_directory(&name, kind));
             }
         }
         repository.malformed.sort_unstable();
-        repository.links.sort_unstable();
-        if repository.releases.is_empty() {
+        if repository.releases.is_empty() && repository.others.is_empty() {
             Err(SourceError::Nothing(repository.path))
         } else {
             Ok(repository)
@@ -80,18 +81,32 @@ impl StackRepository {
         &self.malformed
     }
 
-    /// Returns links beside the releases' directories, which Flux leaves out of an artifact.
+    /// Returns what has the name of a release and is not a directory, each with the finding about it.
     #[must_use]
-    pub fn links(&self) -> &[String] {
-        &self.links
+    pub fn others(&self) -> &BTreeMap<ReleaseName, Finding> {
+        &self.others
     }
 
     /// Reads the files of a release.
     pub fn read(&self, name: &ReleaseName, limits: &Limits) -> Result<ReleaseFiles, SourceError> {
         let Some(path) = self.releases.get(name) else {
+            if let Some(finding) = self.others.get(name) {
+                return Err(SourceError::unusable(&self.path)(finding.clone().into()));
+            }
             return Err(SourceError::NoRelease { path: self.path.clone(), name: name.to_string() });
         };
         let files = directory::read(path, limits)?;
         Ok(ReleaseFiles { name: name.clone(), path: path.clone(), files })
     }
+}
+
+/// Returns the finding about an entry with the name of a release that is not a directory.
+pub(super) fn not_a_directory(name: &str, kind: &str) -> Finding {
+    if kind == "a file" {
+        let message = "the release is a file, and stackflux skips it";
+        let hint = "make it a directory with the release's files, such as metadata.yaml";
+        return Finding::error(Reason::SpecialFile, name, message).hint(hint);
+    }
+    let message = format!("the release is {kind}: Flux leaves it out of an artifact, and stackflux skips it");
+    Finding::error(Reason::LinkNotAllowed, name, message).hint("replace it with a copy of its target")
 }

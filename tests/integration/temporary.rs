@@ -17,7 +17,7 @@ fn directories(temporary: &Path) -> Vec<PathBuf> {
 /// The program on a Git server that never answers, until it has made its clone. Signals end it, whatever the process of the
 /// test ignores.
 fn fetching(temporary: &Path) -> (TcpListener, Child) {
-    fetching_with(temporary, "--default-signal=HUP,INT,TERM")
+    fetching_with(temporary, "--default-signal=HUP,INT,QUIT,TERM,USR1,USR2")
 }
 
 /// The same, with an option of coreutils' env for signals.
@@ -43,7 +43,9 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn clone_is_private_and_removed_on_a_signal() {
-    for (name, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+    for (name, code) in
+        [("HUP", 129), ("INT", 130), ("QUIT", 131), ("TERM", 143), ("USR1", 138), ("USR2", 140)]
+    {
         let temporary = scratch(&format!("temporary-{name}"));
         let (_server, mut child) = fetching(&temporary);
         for clone in directories(&temporary) {

@@ -34,6 +34,8 @@ pub(super) struct Files {
     found: Found,
     existing: Vec<Value>,
     clusters: Vec<ClusterInputs>,
+    /// The warnings about the settings.
+    warnings: Vec<String>,
 }
 
 /// A plan, with the warnings about it.
@@ -56,11 +58,14 @@ impl Inputs {
         let clusters = clusters::among(&objects)?;
         let wanted = wanted(arguments, &releases, &clusters)?;
         let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
-        let stack = arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
+        let (settings, stack) =
+            arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
         let pins = Pins { revision: arguments.revision.clone(), path: stack.source.path.clone() };
         let found = releases.catalog(&stack.line, &wanted, &pins)?;
         let existing = objects::read(&arguments.existing)?.into_iter().map(|sourced| sourced.object);
-        Ok(Self::Files(Box::new(Files { stack, found, existing: existing.collect(), clusters })))
+        let warnings =
+            report::about_settings(&settings, known(&releases).as_deref(), found.releases.values());
+        Ok(Self::Files(Box::new(Files { stack, found, existing: existing.collect(), clusters, warnings })))
     }
 
     /// Creates the plan. `written` has the sources that already exist in its target.
@@ -91,8 +96,8 @@ impl Files {
         let is_elsewhere =
             |cluster: &&ClusterInputs| !classes.iter().any(|class| stack.is_class(class, &cluster.cluster));
         let others: Vec<&ClusterInputs> = clusters.iter().filter(is_elsewhere).collect();
-        let mut warnings: Vec<String> =
-            others.iter().map(|cluster| report::skipped(stack, cluster)).collect();
+        let mut warnings = self.warnings.clone();
+        warnings.extend(others.iter().map(|cluster| report::skipped(stack, cluster)));
         warnings.extend(report::about_releases(found.releases.values()));
         let elsewhere = others.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(Planned { plan, stack: format!("{}/{}", stack.namespace, stack.name), elsewhere, warnings })
@@ -135,8 +140,14 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
         }
         planned.plan.merge(plan::cluster(&prepared.inputs(), cluster)?)?;
     }
-    planned.warnings = report::about_releases(stacks.in_use());
+    planned.warnings = report::about_settings(object, known(releases).as_deref(), stacks.in_use());
+    planned.warnings.extend(report::about_releases(stacks.in_use()));
     Ok(planned)
+}
+
+/// Returns the releases that exist; `None` if only one is known.
+fn known(releases: &Releases) -> Option<Vec<ReleaseName>> {
+    (!releases.is_single()).then(|| releases.names())
 }
 
 fn suspended(ClusterInputs { cluster, .. }: &ClusterInputs) -> Held {

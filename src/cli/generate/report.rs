@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::api::ClusterStack;
 use crate::cli::terminal;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
-use crate::names::AddonName;
+use crate::names::{AddonName, Key, ReleaseName};
 use crate::plan::Plan;
 use crate::release::{Action, Release};
+use crate::subscription::offered;
 
 /// Reports what a plan leaves out.
 pub(super) fn report(warnings: &[String], plan: &Plan) {
@@ -33,6 +35,30 @@ pub(super) fn skipped(stack: &Stack, ClusterInputs { cluster, .. }: &ClusterInpu
         },
     );
     format!("skipping Cluster {}/{}: {why}", cluster.namespace(), cluster.name())
+}
+
+/// Returns the warnings about settings of a `ClusterStack` that name nothing: versions without a release among the
+/// `known` ones, and addons that no planned release has.
+pub(super) fn about_settings<'a>(
+    stack: &ClusterStack,
+    known: Option<&[ReleaseName]>,
+    planned: impl Iterator<Item = &'a Release>,
+) -> Vec<String> {
+    let key = Key::of(stack);
+    let missing = offered(&stack.spec, None).into_iter();
+    let missing = missing.filter(|name| known.is_some_and(|known| !known.contains(name))).map(|name| {
+        let version = name.version();
+        format!("spec.versions of ClusterStack {key} has {version}, but the stack repository has no release {name}")
+    });
+    let addons: BTreeSet<&str> =
+        planned.flat_map(|release| &release.addons).map(|addon| addon.name.as_str()).collect();
+    let unknown = stack.spec.flux.addons.keys().filter(|name| !addons.contains(name.as_str())).map(|name| {
+        let has = addons.iter().copied().collect::<Vec<_>>().join(", ");
+        format!(
+            "spec.flux.addons of ClusterStack {key} has {name}, but the planned releases have the addons {has}"
+        )
+    });
+    missing.chain(unknown).collect()
 }
 
 /// Returns the warnings about planned releases.
@@ -61,4 +87,31 @@ fn without_effect(release: &Release) -> Vec<String> {
     });
     let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
     addons.into_iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_that_name_nothing_are_reported() {
+        let stack: ClusterStack = serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+            "metadata": {"name": "demo", "namespace": "stacks"},
+            "spec": {
+                "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "versions": ["v1", "v9"],
+                "flux": {"addons": {"cnii": {"preset": "stateless"}}},
+            },
+        }))
+        .unwrap();
+        let known = ["docker-demo-1-34-v1".parse().unwrap()];
+        let versions = "spec.versions of ClusterStack stacks/demo has v9, but the stack repository has no release \
+            docker-demo-1-34-v9";
+        let addons = "spec.flux.addons of ClusterStack stacks/demo has cnii, but the planned releases have the \
+            addons ";
+        assert_eq!(about_settings(&stack, Some(&known), std::iter::empty()), [versions, addons]);
+        assert_eq!(about_settings(&stack, None, std::iter::empty()), [addons]);
+    }
 }

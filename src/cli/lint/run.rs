@@ -32,8 +32,16 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
         Err(error) => return Err(error),
     };
     if releases.is_single() {
-        let name = releases.names().into_iter().next();
-        return name.map(|name| one(&releases, name, source.to_owned())).into_iter().collect();
+        let Some(name) = releases.names().into_iter().next() else { return Ok(Vec::new()) };
+        let mut linted = one(&releases, name, source.to_owned())?;
+        if let Ok(target) = source.read_link() {
+            let message = format!(
+                "the release is a link to {:?}: in a stack repository, Flux leaves it out of an artifact",
+                target.display().to_string()
+            );
+            linted.findings.push(Finding::warning(Reason::LinkNotAllowed, "", message));
+        }
+        return Ok(vec![linted]);
     }
     let directory = source.join(below(source, &releases));
     let mut all = vec![beside(&releases, &directory)];
@@ -74,13 +82,7 @@ fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted,
 /// Collects the findings about the entries of a stack repository's directory themselves.
 fn beside(releases: &Releases, directory: &Path) -> Linted {
     let mut findings = Findings::default();
-    for name in releases.links() {
-        if name.parse::<ReleaseName>().is_ok() {
-            let message =
-                "the release is a link: Flux leaves links out of an artifact, and stackflux skips them";
-            findings.push(Finding::error(Reason::LinkNotAllowed, name, message));
-        }
-    }
+    findings.extend(releases.others());
     for name in releases.malformed() {
         if let Err(error) = name.parse::<ReleaseName>() {
             let message = format!("the directory is skipped: {error}");

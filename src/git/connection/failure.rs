@@ -14,6 +14,11 @@ impl Connection<'_> {
         }
         let url = self.url();
         let text = self.presentable(error.message());
+        if is_sha256(&text) {
+            let error =
+                "the repository names its objects by SHA-256, which stackflux does not support".to_owned();
+            return GitError::Failed { url, error };
+        }
         if error.class() == ErrorClass::NoMemory {
             return GitError::Memory { url, most: self.limits.memory >> 20 };
         }
@@ -82,4 +87,9 @@ impl Connection<'_> {
             _ => GitError::NoCredentials { url, wanted: "user name and password or token" },
         }
     }
+}
+
+/// Whether libgit2 knows no such names of objects: of a directory (`unknown object format 'sha256'`), or of a server.
+fn is_sha256(text: &str) -> bool {
+    text.contains("object format 'sha256'")
 }

@@ -23,6 +23,10 @@ fn credentials_in_addresses_are_found() {
         "ssh://git@u:pw@git.example.org/stacks",
         "https://:pw@git.example.org/",
         "git:pw@git.example.org:stacks",
+        "https://git.example.org/stacks.git?token=pw",
+        "https://git.example.org/stacks.git#pw",
+        "ssh://git@git.example.org/stacks?pw",
+        "ssh://git?pw@git.example.org/stacks",
     ] {
         assert!(has_credentials(secret), "{secret}");
     }
@@ -40,6 +44,8 @@ fn credentials_in_messages_are_masked() {
         ("a ssh://git@host/a b ssh://git:pw@host/a", "a ssh://git@host/a b ssh://…@host/a"),
         ("//u:p@h//u:q@h", "//…@h"),
         ("oci://u:pw@h/c:1@sha256:aa", "oci://…@h/c:1@sha256:aa"),
+        ("Get \"https://h/a.git?token=pw\": EOF", "Get \"https://h/a.git?…\": EOF"),
+        ("clone https://u:pw@h/a.git?token=pw: no", "clone https://…@h/a.git?… no"),
     ] {
         assert_eq!(masked(text), expected);
     }
@@ -48,6 +54,7 @@ fn credentials_in_messages_are_masked() {
         "pulled 'oci://host:5000/charts/a:1.2@sha256:aa' with digest",
         "https://github.com/o/r/tree/v1@x",
         "mail a@b.c, see https://x.y/",
+        "is it https://x.y/a?",
         "//",
         "@",
     ] {

@@ -66,3 +66,21 @@ fn single_release_is_listed() {
         assert_eq!(origin.fetch(&other).await.unwrap_err().reason(), "ReleaseNotFound");
     });
 }
+
+#[test]
+fn release_that_is_no_directory_is_listed_with_its_problem() {
+    let (_scratch, path) = repository();
+    let (link, file) = ("openstack-demo-1-34-v6", "openstack-demo-1-34-v7");
+    std::os::unix::fs::symlink(NAME, path.join("releases").join(link)).unwrap();
+    fs::write(path.join("releases").join(file), "file").unwrap();
+    let origin = LocalOrigin::open(&path).unwrap();
+    wait(async {
+        let listed = origin.list().await.unwrap().releases;
+        for (name, expected) in [(link, "the release is a link"), (file, "the release is a file")] {
+            let name: ReleaseName = name.parse().unwrap();
+            assert!(listed.contains(&name));
+            let error = origin.describe(&name).await.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    });
+}

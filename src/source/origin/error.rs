@@ -74,6 +74,9 @@ impl OriginError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Unauthorised { place, .. } if place.starts_with("git+") => Some(
+                "give a token with --git-password-file or STACKFLUX_GIT_PASSWORD, for SSH a key with --ssh-key-file",
+            ),
             Self::Unauthorised { .. } => Some(
                 "credentials come from docker login, --docker-config, or --username with --password-file, for GitHub from \
                  --github-token-file; --token-realm HOST lets another host issue a registry's tokens",

@@ -113,3 +113,41 @@ fn missing_release_or_directory_is_reported() {
     let elsewhere = TempDir::new().unwrap();
     assert_eq!(reason(wait(origin(&elsewhere, "").fetch(&name(V1)))), "SourceNotFound");
 }
+
+#[test]
+fn unpublishable_release_is_described_with_its_problem() {
+    let scratch = TempDir::new().unwrap();
+    let root = scratch.path().join("work");
+    let releases = root.join("releases");
+    std::fs::create_dir_all(releases.join(V1)).unwrap();
+    std::fs::write(
+        releases.join(V1).join("metadata.yaml"),
+        "versions: {clusterStack: v1, kubernetes: v1.34.1}\n",
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", releases.join(V1).join("link")).unwrap();
+    std::os::unix::fs::symlink(V1, releases.join(V2)).unwrap();
+    std::fs::write(releases.join("docker-demo-1-34-v3"), "file").unwrap();
+    let repository = git2::Repository::init(&root).unwrap();
+    let mut index = repository.index().unwrap();
+    index.add_all(["*"], git2::IndexAddOption::DEFAULT, None).unwrap();
+    let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
+    let author = git2::Signature::now("test", "test@localhost").unwrap();
+    repository.commit(Some("HEAD"), &author, &author, "test", &tree, &[]).unwrap();
+    let bare = scratch.path().join("remote.git");
+    git2::build::RepoBuilder::new().bare(true).clone(root.to_str().unwrap(), &bare).unwrap();
+    let origin = origin(&scratch, "");
+    let listed = wait(origin.list()).unwrap().releases;
+    assert_eq!(listed, [name(V1), name(V2), name("docker-demo-1-34-v3")].into());
+    for (release, expected) in [
+        (V1, "LinkNotAllowed: link: it is a link to \"/etc/passwd\""),
+        (V2, "the release is a link: Flux leaves it out of an artifact"),
+        ("docker-demo-1-34-v3", "the release is a file"),
+    ] {
+        let error = wait(origin.describe(&name(release))).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for release in [V2, "docker-demo-1-34-v3"] {
+        assert!(wait(origin.fetch(&name(release))).is_err(), "{release}");
+    }
+}
