@@ -21,7 +21,7 @@ fn broken_yaml_among_manifests_is_refused() {
             "- a\n",
             "error InvalidField cluster-addon/storage-classes/x/a.yml",
         ),
-        ("node-images/a.yaml", "kind: a\n---\n\tb: 1\n", "error InvalidYaml node-images/a.yaml:3:1"),
+        ("node-images/a.yaml", "kind: a\n---\nb: [\n", "error InvalidYaml node-images/a.yaml:3:4"),
     ] {
         assert_eq!(one(&Stack::good().with(path, content)).0, place);
     }
