@@ -74,6 +74,12 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::InUse, "tests/on_testbed/operator/letgo.rs", "orphaned_stack_leaves_releases_suspended"),
     (Reason::AccessDenied, "tests/on_testbed/operator/strict.rs", "references_are_refused"),
     (Reason::SourceNotAllowed, "src/inputs/consent.rs", "refusal_has_the_command_of_the_owner"),
+    (Reason::CommitLost, "tests/on_testbed/operator/by_git.rs", "lost_commit_is_delivered_again"),
+    (
+        Reason::ReleaseNotOffered,
+        "tests/on_testbed/operator/tenants.rs",
+        "brings_nothing_into_other_namespaces",
+    ),
     (Reason::ProviderNotReady, "tests/on_testbed/operator/releases.rs", "class_waits_for_the_provider"),
     (Reason::WaitingForNodeImages, "src/rollup/cluster_stack_release/tests.rs", "missing_parts_are_named"),
 ];
