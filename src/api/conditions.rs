@@ -144,7 +144,7 @@ reasons! {
         "Wait; if this takes long, check the Flux Kustomization that applies the path, or create one.";
     CommitLost:
         "The branch does not contain the operator's commit now, because another client rewrote its history.",
-        "No action required: the operator commits everything again. Protect the branch against force pushes.";
+        "No action required: the operator commits everything again; protect the branch against force pushes.";
     DeliveredElsewhere:
         "The Cluster's files are in the Git repository of another ClusterStack, which had the Cluster before.",
         "Give both ClusterStacks the same `delivery.git`, or set the Cluster's class back.";

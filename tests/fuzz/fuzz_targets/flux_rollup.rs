@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let digests = [observed.spec_digest.clone(), SpecDigest::kept("another")];
     for (since, now) in times.into_iter().flat_map(|since| times.map(|now| (since, now))) {
         for spec_digest in digests.clone() {
-            let expected = Expected { spec_digest, version: input.version.clone(), since };
+            let expected = Expected { spec_digest, version: input.version.clone(), revision_before: Some(1), since };
             for pulse in [Pulse::Unknown { moved: Some(since) }, Pulse::Alive, Pulse::Dead { since }] {
                 let moment = Moment { applier: Applier { pulse, ..Applier::unknown() }, ..Moment::at(now) };
                 let verdict = judge(&observed, &expected, &moment);
