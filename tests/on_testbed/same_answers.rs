@@ -166,7 +166,7 @@ impl Session {
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
             "kind": "ClusterStackRelease",
             "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {"source": {"revision": "a", "digest": "b", "path": "c"}},
+            "spec": {"providerRef": {"kind": "a", "name": "b"}},
         });
         merge(&mut object, change);
         object
@@ -203,7 +203,7 @@ impl Session {
         _ = self.apply("a", labels).await;
         let others = json!({"metadata": {"labels": {"both": "1", "theirs": "1"}}});
         _ = self.other.apply::<ClusterStackRelease>(&self.key("a"), &self.object("a", &others), None).await;
-        _ = self.apply("a", json!({"spec": {"source": {"revision": "z"}}})).await;
+        _ = self.apply("a", json!({"spec": {"providerRef": {"kind": "z"}}})).await;
         let over = |version: &str| json!({"metadata": {"resourceVersion": version}});
         _ = self.apply("a", over(&created.metadata.resource_version.unwrap())).await;
         _ = self.apply("a", over("1")).await;
