@@ -189,7 +189,7 @@ fn user_permissions_follow_the_default_roles() {
         installed().apply(&binding.to_string()).unwrap();
         let rows: [Row; 4] = [
             (OURS, "clusterstacks", stacks),
-            (OURS, "clusterstackreleases", addons),
+            (OURS, "clusterstackreleases", READ),
             (OURS, "clusteraddons", addons),
             (OURS, "clusteraddons/status", &[]),
         ];
