@@ -27,7 +27,7 @@ fn template_waits_for_a_root_that_it_prints_or_passes_on() {
         ("{{ define \"t\" }}{{ .Values.x }}{{ end }}{{ template \"t\" . }}", ".Values.x!1:20"),
         ("{{ define \"t\" }}{{ . }}{{ end }}{{ template \"t\" .Values.x }}", ".Values.x!1:49"),
         ("{{ index . \"Values\" \"x\" }}", ".Values!1:4"),
-        ("{{ (index . \"Values\").x | default (.Other | quote) }}", ".Other!1:37"),
+        ("{{ (index . \"Values\").x | default (.Other | quote) }}", ".Other!1:36"),
         ("{{ if not .Cluster.a }}{{ .Values }}{{ end }}", ".Values!1:27"),
         ("{{ default .Values.a .Release.b }}", ".Values.a!1:12"),
         ("{{ get .Cluster .Values.key }}", ".Values.key!1:17"),
