@@ -175,7 +175,7 @@ reasons! {
         "Read the message, which names the host and what it answered.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
-        "Wait; if this takes long, check the object that the message names, and the template for a misspelt field. If it says that the wait does not end, publish a corrected release.";
+        "Wait; if this takes long, check the object that the message names, and the template for a misspelt field; if it says that the wait does not end, publish a corrected release.";
     WaitingForObject:
         "A values template reads an object that the Cluster refers to but that is missing.",
         "Wait for the infrastructure provider to create the object; if your input is files, add the object's file.";

@@ -34,9 +34,9 @@ pub enum Lie {
     None,
     /// Every list and watch is refused with this HTTP status, such as 401, 410 or 500.
     Refused(u16),
-    /// Lists are empty; watches are refused with 410 so that clients list again.
+    /// Lists are empty; watches end with the event that their resource version has expired, so that clients list again.
     EmptyLists,
-    /// Every list gets its first answer; watches are refused with 410.
+    /// Every list gets its first answer; watches end as with empty lists.
     StaleLists,
     /// Watches end immediately.
     ClosedWatches,
@@ -133,13 +133,13 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
     match (Question::of(request.method(), request.uri()), lie) {
         (Question::Other, _) => proxy.truth(request).await,
         (_, Lie::Refused(status)) => proxy.refuse(status),
-        (Question::Watch, Lie::EmptyLists | Lie::StaleLists) => proxy.refuse(410),
+        (Question::Watch, Lie::EmptyLists | Lie::StaleLists) => proxy.expired(),
         (Question::Watch, Lie::ClosedWatches) => {
             proxy.served.fetch_add(1, Ordering::Relaxed);
             ([(header::CONTENT_TYPE, "application/json")], "").into_response()
         }
         (Question::Watch, Lie::None) if locked(&proxy.misled).contains(request.uri().path()) => {
-            proxy.refuse(410)
+            proxy.expired()
         }
         (Question::Watch, Lie::None) => {
             let (head, body) = proxy.truth(request).await.into_parts();
@@ -178,16 +178,15 @@ impl Proxy {
         Ok(response)
     }
 
+    /// A watch of a resource version that is too old: the API server accepts it, and reports an error as its only event.
+    fn expired(&self) -> Response {
+        self.served.fetch_add(1, Ordering::Relaxed);
+        json_response(&json!({"type": "ERROR", "object": refusal(410)}))
+    }
+
     fn refuse(&self, code: u16) -> Response {
         self.served.fetch_add(1, Ordering::Relaxed);
-        let reason = match code {
-            401 => "Unauthorized",
-            410 => "Expired",
-            _ => "InternalError",
-        };
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": "the proxy refuses", "reason": reason, "code": code});
-        let mut response = json_response(&status);
+        let mut response = json_response(&refusal(code));
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response
     }
@@ -222,6 +221,17 @@ impl Proxy {
     fn first(&self, key: String, list: Value) -> Value {
         locked(&self.lists).entry(key).or_insert(list).clone()
     }
+}
+
+/// A `Status` of an API server with this code.
+fn refusal(code: u16) -> Value {
+    let reason = match code {
+        401 => "Unauthorized",
+        410 => "Expired",
+        _ => "InternalError",
+    };
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "the proxy refuses", "reason": reason, "code": code})
 }
 
 /// A panic leaves the value whole: every change is one call.
