@@ -21,7 +21,6 @@ use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::release_cache::ReleaseCache;
 use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
-use crate::api::ClusterStack;
 use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
@@ -129,9 +128,9 @@ fn assemble(
 /// Starts all watches. They run until the process ends.
 fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiver<Changed>) {
     let ours = format!("{}={}", labels::MANAGED_BY, labels::FIELD_MANAGER);
-    let events = watches::events(api(process), None);
+    let events = well_formed(context, watches::events(api(process), None), |caches| &caches.releases);
     feed(process, context, &(), events, |caches| &caches.releases, enqueue::on_release_event);
-    let events = watches::events(api(process), None);
+    let events = well_formed(context, watches::events(api(process), None), |caches| &caches.addons);
     feed(process, context, &(), events, |caches| &caches.addons, enqueue::on_addon_event);
     for kind in FluxKind::ALL {
         // ClusterStacks may follow any GitRepository.
@@ -142,8 +141,7 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
     }
     // The label selector restricts only the ClusterStacks.
     let selector = process.settings.watch.label_selector.as_deref();
-    let events =
-        watches::well_formed(watches::events(api::<DeserializeGuard<ClusterStack>>(process), selector));
+    let events = well_formed(context, watches::events(api(process), selector), |caches| &caches.stacks);
     feed(process, context, &(), events, |caches| &caches.stacks, on_stack_event);
     watch_clusters(process, context);
     let only = only_namespace(process).map(|namespace| format!("metadata.name={namespace}"));
@@ -158,6 +156,20 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
             on_related_event(&context, &namespace, &object);
         }
     });
+}
+
+/// Reads the events of a kind. An object that cannot be read stays as the cache has it.
+fn well_formed<K, S>(
+    context: &Arc<Context>,
+    events: S,
+    cache: fn(&Caches) -> &Cache<K>,
+) -> impl Stream<Item = watcher::Result<Event<K>>> + use<K, S>
+where
+    K: Cached + Clone,
+    S: Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
+{
+    let context = context.clone();
+    watches::well_formed(events, move |key| Some(K::clone(&*cache(&context.caches).get(key)?)))
 }
 
 /// The only namespace to watch; `None` if the operator watches all namespaces.
@@ -214,7 +226,8 @@ fn watch_clusters(process: &Process, context: &Arc<Context>) {
             cache: &context.caches.clusters,
             waits: Some(&readiness),
         };
-        feed.run(watches::events(api, None), |change| on_cluster_event(&context, &change)).await;
+        let events = well_formed(&context, watches::events(api, None), |caches| &caches.clusters);
+        feed.run(events, |change| on_cluster_event(&context, &change)).await;
     });
 }
 

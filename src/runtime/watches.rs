@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::error_boundary::InvalidObject;
 use kube::core::{ApiResource, DeserializeGuard, DynamicResourceScope};
 use kube::discovery::{self, ApiGroup};
 use kube::runtime::WatchStreamExt as _;
@@ -14,6 +16,7 @@ use tracing::warn;
 use super::cache::{Cache, Cached, Change};
 use super::client::{explain, is_unanswered};
 use super::health::{Failure, Readiness};
+use crate::names::Key;
 
 /// Pause between two discoveries of the version in which a kind is served.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
@@ -87,29 +90,33 @@ where
     watcher(api, config).default_backoff()
 }
 
-/// Drops and logs the events of objects that cannot be parsed, so that one malformed object does not hide the others.
-pub fn well_formed<K>(
+/// Reads the events of objects, and logs each object that cannot be parsed. It does not hide the others, and is never taken for
+/// deleted: as long as it exists, `last_readable` returns the state that counts, which is the last one that could be read.
+pub fn well_formed<K: Resource>(
     events: impl Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
-) -> impl Stream<Item = watcher::Result<Event<K>>>
-where
-    K: Resource,
-{
-    let readable = |guard: DeserializeGuard<K>| match guard.0 {
-        Ok(object) => Some(object),
-        Err(invalid) => {
-            let (namespace, name) = (invalid.metadata.namespace, invalid.metadata.name);
-            warn!(?namespace, ?name, "an object is left out, it cannot be read: {}", invalid.error);
-            None
-        }
+    last_readable: impl Fn(&Key) -> Option<K>,
+) -> impl Stream<Item = watcher::Result<Event<K>>> {
+    let known = move |invalid: InvalidObject| {
+        let ObjectMeta { namespace, name, .. } = invalid.metadata;
+        let key = Key::new(&namespace.unwrap_or_default(), &name.unwrap_or_default());
+        warn!(%key, "an object cannot be read, so that its last readable state counts: {}", invalid.error);
+        last_readable(&key)
     };
     events.filter_map(move |event| {
         let event = match event {
             Err(error) => Some(Err(error)),
             Ok(Event::Init) => Some(Ok(Event::Init)),
             Ok(Event::InitDone) => Some(Ok(Event::InitDone)),
-            Ok(Event::Apply(guard)) => readable(guard).map(|object| Ok(Event::Apply(object))),
-            Ok(Event::Delete(guard)) => readable(guard).map(|object| Ok(Event::Delete(object))),
-            Ok(Event::InitApply(guard)) => readable(guard).map(|object| Ok(Event::InitApply(object))),
+            // The last readable state stays.
+            Ok(Event::Apply(DeserializeGuard(object))) => {
+                object.map_err(&known).ok().map(|object| Ok(Event::Apply(object)))
+            }
+            Ok(Event::Delete(DeserializeGuard(object))) => {
+                object.map_or_else(&known, Some).map(|object| Ok(Event::Delete(object)))
+            }
+            Ok(Event::InitApply(DeserializeGuard(object))) => {
+                object.map_or_else(&known, Some).map(|object| Ok(Event::InitApply(object)))
+            }
         };
         std::future::ready(event)
     })
@@ -171,4 +178,54 @@ pub async fn served(client: &Client, group: &str, kind: &str, failed: impl Fn(&F
 pub(crate) fn in_a_version(group: &ApiGroup, kind: &str) -> Option<ApiResource> {
     let stable = || group.resources_by_stability().into_iter().find(|(resource, _)| resource.kind == kind);
     group.recommended_kind(kind).or_else(stable).map(|(resource, _)| resource)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::ClusterAddon;
+
+    fn guarded(name: &str, version: u32, spec: &Value) -> DeserializeGuard<ClusterAddon> {
+        let metadata =
+            json!({"name": name, "namespace": "demo", "uid": name, "resourceVersion": version.to_string()});
+        serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon", "metadata": metadata, "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn malformed_object_hides_none_and_is_not_deleted() {
+        let (good, bad) = (json!({"clusterRef": {"name": "one"}}), json!("nonsense"));
+        let cache = Cache::<ClusterAddon>::default();
+        let take = |events: Vec<Event<DeserializeGuard<ClusterAddon>>>| {
+            let events = stream::iter(events.into_iter().map(Ok));
+            let known = |key: &Key| Some(ClusterAddon::clone(&*cache.get(key)?));
+            let changes = well_formed(events, known).map(|event| cache.take(event.unwrap()).len());
+            changes.fold(0, |sum, count| std::future::ready(sum + count)).now_or_never().unwrap()
+        };
+        let names =
+            || cache.all().iter().map(|addon| addon.metadata.name.clone().unwrap()).collect::<Vec<_>>();
+        let list = |specs: [&Value; 2], version| {
+            let [one, two] = specs;
+            let objects = [guarded("one", version, one), guarded("two", version, two)];
+            [Event::Init]
+                .into_iter()
+                .chain(objects.map(Event::InitApply))
+                .chain([Event::InitDone])
+                .collect::<Vec<_>>()
+        };
+        take(list([&bad, &good], 1));
+        assert_eq!(names(), ["two"], "the list is complete without the malformed one");
+        assert!(cache.is_synced());
+        take(list([&good, &good], 2));
+        assert_eq!(take(list([&bad, &good], 3)), 1, "only the other one changed");
+        assert_eq!(take(vec![Event::Apply(guarded("one", 4, &bad))]), 0);
+        assert_eq!(names(), ["one", "two"], "the last readable state stays");
+        assert_eq!(take(vec![Event::Delete(guarded("one", 5, &bad))]), 1);
+        assert_eq!(names(), ["two"]);
+    }
 }

@@ -316,9 +316,16 @@ impl TryFrom<Object> for FluxObject {
     fn try_from(object: Object) -> Result<Self, Self::Error> {
         let Object { kind, metadata, spec, status } = object;
         let (object, metadata) = metadata.into();
-        let common: CommonStatus = null_as_default(&status)?;
+        let read = null_as_default(&status)
+            .and_then(|common: CommonStatus| Ok((common, KindStatus::read(kind, &status, &object)?)));
+        // A status that cannot be read says nothing: the object is as one that Flux has not reconciled yet. An error would
+        // hide all other objects of the list.
+        let (common, status) = match read {
+            Ok(read) => read,
+            Err(_) => (CommonStatus::default(), KindStatus::read(kind, &Value::Null, &object)?),
+        };
         Ok(Self {
-            status: KindStatus::read(kind, &status, &object)?,
+            status,
             object,
             metadata,
             refers_to: References::of(&spec),

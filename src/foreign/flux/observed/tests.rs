@@ -187,6 +187,17 @@ proptest! {
 }
 
 #[test]
+fn unreadable_status_counts_as_none() {
+    for status in
+        [json!({"conditions": "nonsense"}), json!({"history": 7}), json!({"observedGeneration": "x"})]
+    {
+        let object = json!({"kind": "HelmRelease", "metadata": {"name": "a", "generation": 1}, "spec": {}, "status": status});
+        let found = FluxObject::deserialize(&object).unwrap();
+        assert!(!found.is_observed() && found.conditions.get("Ready").is_none(), "{object}");
+    }
+}
+
+#[test]
 fn object_of_another_kind_is_an_error() {
     for object in [json!({}), json!({"kind": "OCIRepository"})] {
         assert!(FluxObject::deserialize(&object).is_err(), "{object}");
