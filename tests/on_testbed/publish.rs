@@ -20,17 +20,22 @@ use crate::support::{scratch, stackflux};
 
 const AUTHOR: &str = "Stacks <stacks@example.org>";
 
+/// The arguments that publish into a repository or a directory, which has no commits.
+fn arguments<'a>(source: &'a str, to: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let author: &[&str] = if to.contains("://") { &["--author", AUTHOR] } else { &[] };
+    [&["publish", source, "--to", to], author, more].concat()
+}
+
 /// Starts the program.
 fn start(source: &str, to: &str, more: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
-    command.args(["publish", source, "--to", to, "--author", AUTHOR]).args(more);
+    command.args(arguments(source, to, more));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[track_caller]
 fn publish(source: &str, to: &str, more: &[&str]) -> String {
-    let arguments = [&["publish", source, "--to", to, "--author", AUTHOR], more].concat();
-    let run = stackflux(&arguments);
+    let run = stackflux(&arguments(source, to, more));
     assert_eq!(run.code, 0, "{}", run.stderr);
     run.stderr
 }
