@@ -1,4 +1,4 @@
-//! The API server: all requests of the operator about single objects.
+//! The API server: all requests of the operator about objects that it knows by name, and a list before some deletions.
 //!
 //! Each request has a timeout and is counted, and each write passes the [`Fence`] of leader election. Nothing is retried
 //! here: the reconcile retries.
@@ -9,11 +9,12 @@ mod transport;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions};
-use kube::core::Request;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::core::{ApiResource, DynamicObject, Request};
 use kube::{Resource, ResourceExt as _};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -27,6 +28,8 @@ use crate::runtime::metrics::{Metrics, Verb, Written};
 
 /// Timeout of a request. A reachable API server answers in milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of objects in an answer to a list.
+const PAGE: u32 = 500;
 /// Maximum number of concurrent requests: more requests only wait longer in the API server.
 const MAX_IN_FLIGHT: usize = 32;
 
@@ -53,7 +56,7 @@ pub struct ApiServer {
     in_flight: Arc<Semaphore>,
 }
 
-/// Describes a request about one object in messages and metrics.
+/// Describes a request in messages and metrics.
 #[derive(Clone, Copy)]
 struct About<'a> {
     verb: Verb,
@@ -98,6 +101,30 @@ impl ApiServer {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Lists the objects of a kind as they are now, in a namespace or in all, until one fits. They are JSON: one that cannot
+    /// be read hides no others. Reconciles read the caches instead, except before a deletion whose cause no GET can confirm.
+    pub async fn any_listed(
+        &self,
+        namespace: Option<&str>,
+        kind: &ApiResource,
+        mut fits: impl FnMut(Value) -> bool,
+    ) -> Result<bool, RequestError> {
+        let key = Key::new(namespace.unwrap_or("*"), "*");
+        let about = About { verb: Verb::List, kind: &kind.kind, key: &key };
+        let mut parameters = ListParams::default().limit(PAGE);
+        loop {
+            let request = Request::new(DynamicObject::url_path(kind, namespace)).list(&parameters);
+            let page: Page = self.send(about, request).await?;
+            if page.items.into_iter().any(&mut fits) {
+                return Ok(true);
+            }
+            match page.metadata.continue_.filter(|next| !next.is_empty()) {
+                Some(next) => parameters = parameters.continue_token(&next),
+                None => return Ok(false),
+            }
         }
     }
 
@@ -241,6 +268,14 @@ impl ApiServer {
     }
 }
 
+/// A page of a list. An answer without `items` is an error, and no empty list: a deletion may follow.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Vec<Value>,
+}
+
 /// A request that is ready to be sent, or the reason why it is invalid.
 type Prepared = Result<axum::http::Request<Vec<u8>>, kube::core::request::Error>;
 
@@ -272,3 +307,6 @@ fn by(field_manager: &str) -> PatchParams {
 fn json_patch(operations: Value) -> Result<Patch<()>, kube::core::request::Error> {
     serde_json::from_value(operations).map(Patch::Json).map_err(kube::core::request::Error::SerializeBody)
 }
+
+#[cfg(test)]
+mod tests;

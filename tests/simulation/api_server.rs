@@ -130,6 +130,11 @@ impl ApiServer {
         let manager = query.split('&').find_map(|part| part.strip_prefix("fieldManager="));
         let body = || serde_json::from_slice::<Value>(&call.body).unwrap();
         let answer = match (call.method.as_str(), call.content_type.as_str()) {
+            ("GET", _) if target.place.2.is_empty() => {
+                let items = self.list(target.place.0);
+                let items: Vec<&Value> = items.iter().map(|item| &**item).collect();
+                Ok(Answer { code: 200, body: json!({"items": items}).into() })
+            }
             ("GET", _) => self.read(&target.place),
             ("POST", _) => Ok(Answer { code: 201, body: body().into() }),
             // Events are not stored.

@@ -1,6 +1,6 @@
 //! The causes of deletions: each must hold in the real state of the API server, now or when the reconcile asked for it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -35,8 +35,7 @@ pub(crate) struct Request {
 /// The deletions of the operator, and what it asked before them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deletions {
-    /// The positions in the log at which each reconcile asked for an object; first the one up to which the process had seen
-    /// Clusters at its beginning.
+    /// The positions in the log at which each reconcile asked for objects.
     asked: BTreeMap<usize, Vec<usize>>,
     /// The time of the deletions that the status of each object (by UID) has to count, and the UIDs of what was deleted.
     counted: BTreeMap<String, BTreeMap<String, Millis>>,
@@ -53,11 +52,6 @@ enum Cause {
 type Checked = Result<(), (Rule, String)>;
 
 impl Deletions {
-    /// Records that a reconcile runs, whose process has seen Clusters up to this position.
-    pub(crate) fn running(&mut self, reconcile: usize, clusters_seen: usize) {
-        self.asked.entry(reconcile).or_insert_with(|| vec![clusters_seen]);
-    }
-
     /// Records that a reconcile asked for an object.
     pub(crate) fn asked(&mut self, reconcile: usize, position: usize) {
         self.asked.entry(reconcile).or_default().push(position);
@@ -76,9 +70,7 @@ impl Deletions {
             return Err((Rule::DeletionOfAnother, format!("{name} with UID {uid} instead of {decided}")));
         }
         let asked = self.asked.get(&request.reconcile).map(Vec::as_slice).unwrap_or_default();
-        let (clusters_seen, asked) = asked.split_first().unwrap_or((&0, &[]));
-        let seen = Past::new(server, *clusters_seen);
-        let cause_at = |position| cause(Past::new(server, position), now, seen, object);
+        let cause_at = |position| cause(Past::new(server, position), now, object);
         let found = asked.iter().copied().chain([request.before]).find_map(cause_at);
         match found {
             None => Err((Rule::DeletionWithoutCause, name)),
@@ -107,19 +99,18 @@ impl Deletions {
     }
 }
 
-/// The cause of the deletion of `object` in a state of the API server, if there is one. `now` is the present state, and
-/// `seen` the Clusters that the operator can know.
-fn cause(past: Past, now: Past, seen: Past, object: &Value) -> Option<Cause> {
+/// The cause of the deletion of `object` in a state of the API server, if there is one. `now` is the present state.
+fn cause(past: Past, now: Past, object: &Value) -> Option<Cause> {
     let kind = text(&object["kind"]);
     let free = |is_cause: bool| is_cause.then_some(Cause::Free);
     match kind {
         "ClusterAddon" => free(is_cluster_gone(past, object) || is_orphaned(past)),
-        "ClusterStackRelease" => of_release(past, now, seen, object),
+        "ClusterStackRelease" => of_release(past, now, object),
         "HelmRelease" | "Kustomization" if !text(&object["metadata"]["labels"][CLUSTER]).is_empty() => {
             of_addon(past, object, kind)
         }
         "GitRepository" if is_left_over(past, object) => Some(Cause::Free),
-        _ => free(is_release_deleted(past, object) && !is_class_used(past, seen, object)),
+        _ => free(is_release_deleted(past, object) && !is_class_used(past, object)),
     }
 }
 
@@ -195,10 +186,10 @@ fn has_addon(release: &Value, addon: &str, kind: &str) -> Option<bool> {
 }
 
 /// The cause of the deletion of a `ClusterStackRelease`: it is unused, and retired or left by its deleted `ClusterStack`.
-fn of_release(past: Past, now: Past, seen: Past, release: &Value) -> Option<Cause> {
+fn of_release(past: Past, now: Past, release: &Value) -> Option<Cause> {
     let owner = owners(release, "ClusterStack").next().map(|owner| text(&owner["uid"]).to_owned());
     let stack = owner.as_deref().and_then(|uid| past.with_uid("ClusterStack", uid));
-    let is_used = is_used(past, seen, release) && is_used(now, seen, release);
+    let is_used = is_used(past, release) && is_used(now, release);
     match stack {
         Some(stack) if is_orphaning(stack) => Some(Cause::Free),
         Some(stack) if is_deleting(stack) => (!is_used).then_some(Cause::Free),
@@ -210,18 +201,15 @@ fn of_release(past: Past, now: Past, seen: Past, release: &Value) -> Option<Caus
     }
 }
 
-/// Whether a Cluster that the operator can know has the class of a release.
-fn is_used(past: Past, seen: Past, release: &Value) -> bool {
+/// Whether a Cluster has the class of a release.
+fn is_used(past: Past, release: &Value) -> bool {
     let (namespace, name) = (text(&release["metadata"]["namespace"]), text(&release["metadata"]["name"]));
     let has_class = |cluster: &Value| {
         let class = &cluster["spec"]["topology"]["classRef"];
         let own = cluster["metadata"]["namespace"].as_str();
         class["name"] == name && class["namespace"].as_str().or(own) == Some(namespace)
     };
-    let known: BTreeSet<&str> =
-        seen.list("Cluster").into_iter().filter(|cluster| has_class(cluster)).map(uid).collect();
-    let mut users = past.list("Cluster").into_iter().filter(|cluster| has_class(cluster));
-    users.any(|cluster| known.contains(uid(cluster)))
+    past.list("Cluster").into_iter().any(has_class)
 }
 
 /// Whether the releases or the `ClusterStack` that an object was made for are deleted.
@@ -245,20 +233,16 @@ fn is_left_over(past: Past, object: &Value) -> bool {
 }
 
 /// Whether an object installs the class of a release that Clusters use.
-fn is_class_used(past: Past, seen: Past, object: &Value) -> bool {
+fn is_class_used(past: Past, object: &Value) -> bool {
     let installs = ["HelmRelease", "Kustomization"].contains(&text(&object["kind"]));
     let mut releases = owners(object, "ClusterStackRelease")
         .filter_map(|owner| past.with_uid("ClusterStackRelease", text(&owner["uid"])));
-    installs && releases.any(|release| is_used(past, seen, release))
+    installs && releases.any(|release| is_used(past, release))
 }
 
 fn owners<'a>(object: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     owners.filter(move |owner| owner["kind"] == kind)
-}
-
-fn uid(object: &Value) -> &str {
-    text(&object["metadata"]["uid"])
 }
 
 fn text(value: &Value) -> &str {

@@ -203,7 +203,7 @@ impl Operator {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let reconcile = &mut self.running[number];
-        self.wire.cluster().running(self.wire.process(), reconcile.number);
+        self.wire.cluster().running(reconcile.number);
         let polled = reconcile.run.as_mut().poll(&mut Waking::from_waker(&waker));
         if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit {
             // The work of its thread is one step.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stackflux::api::labels::{PLAN_DIGEST, SUSPEND_FIELD_MANAGER};
 
+use crate::api_server::kinds::KINDS;
 use crate::api_server::{Answer, ApiServer, Call, Place};
 use crate::flux::number;
 use crate::past::Past;
@@ -21,6 +22,8 @@ pub(crate) enum Guard {
     DeletionUid,
     /// The cause of a deletion is asked of the API server.
     CauseAskedAgain,
+    /// The Clusters are listed before an unused release is deleted.
+    UsersListed,
     /// The status counts a deletion before it happens.
     StatusBeforePrune,
     /// A status is not ready while other content is written.
@@ -55,6 +58,7 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
             cluster.server.answer(&any)
         }
         (Some(Guard::CauseAskedAgain), "GET") => from_cache(cluster, call, process),
+        (Some(Guard::UsersListed), "GET") if is_list(call) => from_cache(cluster, call, process),
         (Some(Guard::StatusBeforePrune), "PATCH") if counts_deletions(call) => {
             cluster.server.clone().answer(call)
         }
@@ -101,12 +105,20 @@ fn from_cache(cluster: &mut Cluster, call: &Call, process: Process) -> Answer {
     let now = cluster.server.answer(call);
     let place = ApiServer::place_of(call);
     let Seen { position, is_blind } = cluster.seen[&process][place.0];
-    let known = Past::new(&cluster.server, position).get(&place).filter(|_| !is_blind);
-    match known {
+    let past = Past::new(&cluster.server, position);
+    if is_list(call) {
+        let items = if is_blind { Vec::new() } else { past.list(KINDS[place.0].name) };
+        return Answer { code: 200, body: json!({"items": items}).into() };
+    }
+    match past.get(&place).filter(|_| !is_blind) {
         Some(object) => Answer { code: 200, body: object.clone().into() },
         None if now.code == 200 => ApiServer::missing(&place),
         None => now,
     }
+}
+
+fn is_list(call: &Call) -> bool {
+    ApiServer::place_of(call).2.is_empty()
 }
 
 /// A JSON patch without its tests.

@@ -13,7 +13,6 @@ use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call};
 use crate::causes::{Deletions, Request as Deletion};
-use crate::flux::number;
 use crate::golden::write_line;
 use crate::operator::Millis;
 use crate::properties::{Rule, Violation};
@@ -204,11 +203,9 @@ impl Cluster {
         self.broken.iter().any(|known| known.rule == rule)
     }
 
-    /// Records that a reconcile of a process runs now.
-    pub(crate) fn running(&mut self, process: Process, reconcile: usize) {
+    /// Records that a reconcile runs now.
+    pub(crate) fn running(&mut self, reconcile: usize) {
         self.reconcile = reconcile;
-        let clusters_seen = self.seen[&process][number("Cluster")].position;
-        self.deletions.running(reconcile, clusters_seen);
     }
 
     fn sent(&self, call: Call, process: Process) -> Sent {

@@ -24,6 +24,9 @@ const REQUEUE_UNLISTED_AFTER: Duration = Duration::from_secs(5);
 /// Delay before a retry if a release of another namespace has a source of the release.
 const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 
+/// Delay before a retry if a deleted release is in use.
+const REQUEUE_USED_AFTER: Duration = Duration::from_mins(1);
+
 /// The result of a reconcile.
 pub(super) struct Outcome {
     /// The status; `None` if it stays as it is.
@@ -137,6 +140,10 @@ fn next(facts: &Facts, receipts: &Receipts, status: Option<&ClusterStackReleaseS
     if matches!(found.content, Content::Held(_)) {
         // Nothing in this namespace changes when the other release lets go of the source.
         next = next.earlier(Next::After(REQUEUE_HELD_AFTER));
+    }
+    if facts.teardown.is_used {
+        // A Cluster that only the API server has shown may go without an event.
+        next = next.earlier(Next::After(REQUEUE_USED_AFTER));
     }
     next
 }

@@ -70,6 +70,7 @@ pub(super) async fn gather<'a>(
     facts.shared = inventory::shared_object(context, release);
     if matches!(decide_teardown(&facts), Teardown::Uninstall(_)) {
         facts.shared = inventory::shared_object_now(context, release).await?;
+        facts.is_used = users::any_listed_user(context, release).await?;
     }
     Ok(facts)
 }
@@ -82,7 +83,7 @@ async fn is_used(
 ) -> Result<bool, RequestError> {
     let namespace = release.namespace().unwrap_or_default();
     Ok(users::is_remembered(&context.caches.addons, &namespace, name)
-        || users::any_user(context, release).await?)
+        || users::any_known_user(context, release).await?)
 }
 
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.

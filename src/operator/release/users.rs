@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use serde_json::Value;
 
 use super::super::context::Context;
 use super::super::objects::{ClusterObject, addon_key, cluster_of, index};
 use crate::api::{ClusterAddon, ClusterStackRelease};
+use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Cache, Key};
@@ -35,9 +37,18 @@ pub(in super::super) fn is_remembered(
     has(Some(namespace)) || has(None)
 }
 
-/// Whether a Cluster uses a release now. A watch alone does not prove that a release is unused: its last users, and the
-/// Clusters that have a `ClusterAddon` and are missing from the cache, are fetched from the API server.
+/// Whether a Cluster uses a release now. If no known one does, all Clusters are listed: no GET finds a new Cluster that a
+/// stalled watch has not shown.
 pub(in super::super) async fn any_user(
+    context: &Context,
+    release: &ClusterStackRelease,
+) -> Result<bool, RequestError> {
+    Ok(any_known_user(context, release).await? || any_listed_user(context, release).await?)
+}
+
+/// Whether a known Cluster uses a release now. A watch alone does not prove that a release is unused: its last users, and the
+/// Clusters that have a `ClusterAddon` and are missing from the cache, are fetched from the API server.
+pub(in super::super) async fn any_known_user(
     context: &Context,
     release: &ClusterStackRelease,
 ) -> Result<bool, RequestError> {
@@ -57,6 +68,28 @@ pub(in super::super) async fn any_user(
         }
     }
     Ok(false)
+}
+
+/// Whether a list of the API server has a Cluster with the class of a release. Only for a release that is about to be
+/// deleted, with its class: no other reconcile lists anything.
+pub(in super::super) async fn any_listed_user(
+    context: &Context,
+    release: &ClusterStackRelease,
+) -> Result<bool, RequestError> {
+    let Ok(name) = release.name_any().parse::<ReleaseName>() else { return Ok(false) };
+    // Until the kind of Clusters is discovered, there may be users.
+    let Some(kind) = context.cluster_resource() else { return Ok(true) };
+    let namespace = release.namespace().unwrap_or_default();
+    let only = (!context.settings.watch.all_namespaces).then_some(namespace.as_str());
+    context.api.any_listed(only, kind, |cluster| may_use(cluster, &namespace, &name)).await
+}
+
+/// Whether a Cluster has the class of a release. One that cannot be read may have the class if it has the name anywhere.
+fn may_use(cluster: Value, namespace: &str, release: &ReleaseName) -> bool {
+    let text = cluster.to_string();
+    text.contains(&release.class_name())
+        && Cluster::new(cluster)
+            .map_or(true, |cluster| has_class(cluster.class().as_ref(), namespace, release))
 }
 
 async fn is_user(

@@ -1,6 +1,8 @@
 //! Proof that the simulations can fail: without one of the operator's guards, or without a promise of its surroundings, some
 //! seed breaks a rule that it keeps with it. Each rule is broken by at least one test.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::fixture::ADDON;
@@ -118,6 +120,23 @@ fn deletion_without_asking_again_trusts_an_empty_list() {
             let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
             simulation.at_any_time(move |simulation| simulation.merge("Cluster", "one", &label));
         }
+        settle(simulation);
+    });
+}
+
+#[test]
+fn deletion_without_listing_the_users_misses_a_new_cluster() {
+    assert_noticed(Guard::UsersListed, Rule::DeletionWithoutCause, |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.wait(Duration::from_mins(10));
+        // The watch may fall behind at each of these events.
+        for number in 0..20 {
+            let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
+            simulation.merge("Cluster", "one", &label);
+        }
+        simulation.create_cluster("two", V2);
         settle(simulation);
     });
 }

@@ -16,6 +16,28 @@ fn addons(progress: &Value) -> Cache<ClusterAddon> {
 }
 
 #[test]
+fn listed_cluster_uses_release_unless_it_has_another_class() {
+    let release: ReleaseName = "docker-demo-1-34-v1".parse().unwrap();
+    let cluster = |name: &str, class: &Value| {
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": name, "namespace": "tenant"}, "spec": {"topology": {"classRef": class}},
+        })
+    };
+    for (name, class, expected) in [
+        ("one", json!({"name": "docker-demo-1-34-v1", "namespace": "stacks"}), true),
+        ("one", json!({"name": "docker-demo-1-34-v2", "namespace": "stacks"}), false),
+        ("one", json!({"name": "docker-demo-1-34-v1"}), false),
+        ("one", json!({"name": "docker-demo-1-34-v1", "namespace": "other"}), false),
+        // It cannot be read.
+        ("No Name", json!({"name": "docker-demo-1-34-v1"}), true),
+        ("No Name", json!({"name": "docker-demo-1-34-v2"}), false),
+    ] {
+        assert_eq!(may_use(cluster(name, &class), "stacks", &release), expected, "{name} {class}");
+    }
+}
+
+#[test]
 fn release_is_remembered_in_its_own_namespace_only() {
     let (v1, v2) = ("docker-demo-1-34-v1", "docker-demo-1-34-v2");
     let moved = json!({
