@@ -1,6 +1,8 @@
 //! What a tenant's own rights, which end at its namespace, can do to others: the rows of docs/security.md.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -69,6 +71,12 @@ fn tenant_decides_nothing_in_another_namespace() {
     other_kinds(&tenant, &victim);
     release_is_offered_by_its_owner(&tenant, &victim);
     consent_is_withdrawn(&tenant, &victim);
+
+    victim.create_cluster("a", V1, "two");
+    victim.wait_at("a", V1);
+    writes_git_repositories(&tenant, &victim);
+    writes_clusters(&tenant, &victim);
+    changes_its_cluster_addon(&tenant, &victim);
 }
 
 /// A ClusterStack that refers into another namespace brings nothing there, and the condition has the command for the owner.
@@ -169,4 +177,123 @@ fn consent_is_withdrawn(tenant: &Tenant, victim: &Scenario) {
     assert!(tenant.scenario.get("clusterstackrelease", V1).is_some());
     assert!(tenant.scenario.get("helmrelease", V1).is_some());
     assert_eq!(condition(&victim.get("clusterstack", STACK).unwrap(), "Ready").0, "True");
+}
+
+/// What the victim has: UID, owners and spec of each object, and what Helm and the operator last brought to its cluster.
+fn belongings(victim: &Scenario) -> BTreeMap<String, Value> {
+    let kinds = "gitrepositories,helmcharts,helmreleases,kustomizations,clusterstacks,clusterstackreleases,clusteraddons";
+    let namespace = format!("--namespace={}", victim.namespace);
+    let list = victim.management().kubectl(&["get", kinds, &namespace, "--output=json"]).unwrap();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let entry = |object: &Value| {
+        let (metadata, status) = (&object["metadata"], &object["status"]);
+        let key = format!("{}/{}", object["kind"], metadata["name"]);
+        let delivered = [&status["history"][0]["version"], &status["release"]["applied"], &status["source"]];
+        let of = json!({
+            "uid": metadata["uid"], "owners": metadata["ownerReferences"], "spec": object["spec"], "delivered": delivered,
+        });
+        (key, of)
+    };
+    list["items"].as_array().unwrap().iter().map(entry).collect()
+}
+
+/// Has the operator reconcile an object, and waits until it has.
+fn reconciled(of: &Scenario, kind: &str, name: &str) -> Value {
+    let now = format!("{:?}", SystemTime::now());
+    of.patch(kind, name, &json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": now}}}));
+    of.wait(kind, name, "reconciled", |found| found["status"]["lastHandledReconcileAt"] == now.as_str())
+}
+
+/// Lets a tenant do something, and expects that everything of the victim stays as it is.
+fn leaves_alone(victim: &Scenario, what: &str, attack: impl FnOnce()) {
+    let before = belongings(victim);
+    for kind in ["GitRepository", "HelmChart", "HelmRelease", "ClusterStack", "ClusterAddon"] {
+        assert!(before.keys().any(|key| key.contains(kind)), "{kind}: {:?}", before.keys());
+    }
+    attack();
+    for (kind, name) in [("clusterstack", STACK), ("clusteraddon", "cluster-addon-a")] {
+        let found = reconciled(victim, kind, name);
+        assert_eq!(condition(&found, "Ready").0, "True", "{what}: {found:#}");
+    }
+    assert_eq!(belongings(victim), before, "{what}");
+}
+
+/// GitRepository: one in the tenant's namespace is neither a pin nor the consent of another, whatever it says.
+fn writes_git_repositories(tenant: &Tenant, victim: &Scenario) {
+    tenant.scenario.publish(&[V1]);
+    let uid = victim.get("clusterstack", STACK).unwrap()["metadata"]["uid"].clone();
+    for (name, allowed) in [(REPOSITORY, "*"), (V1, tenant.scenario.namespace.as_str())] {
+        // All that the repository of the victim with that name says, and all that a pin of the victim could say.
+        let mut metadata = victim.get("gitrepository", name).unwrap()["metadata"].clone();
+        metadata["labels"]["clusterstack.x-k8s.io/stack-namespace"] = json!(victim.namespace);
+        metadata["labels"]["clusterstack.x-k8s.io/stack-uid"] = uid.clone();
+        metadata["annotations"]["clusterstack.x-k8s.io/stack-name"] = json!(STACK);
+        metadata["annotations"][ALLOWED] = json!(allowed);
+        let (labels, annotations) = (&metadata["labels"], &metadata["annotations"]);
+        let forged = json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": name, "labels": labels, "annotations": annotations},
+            "spec": {"url": tenant.scenario.url(), "ref": {"branch": "main"}, "interval": "2s"},
+        });
+        leaves_alone(victim, name, || {
+            apply(tenant, &forged).unwrap();
+            let is_fetched = |found: &Value| found["status"]["artifact"].is_object();
+            tenant.scenario.wait("gitrepository", name, "fetched", is_fetched);
+            let stack = reconciled(&tenant.scenario, "clusterstack", STACK);
+            assert_eq!(
+                condition(&stack, "Ready").1,
+                "SourceNotAllowed",
+                "only the owner consents: {stack:#}"
+            );
+        });
+    }
+}
+
+/// Cluster: one of the tenant gets the addons of the victim's release, with the labels of the victim's Cluster too.
+fn writes_clusters(tenant: &Tenant, victim: &Scenario) {
+    leaves_alone(victim, "a Cluster", || {
+        tenant.create_cluster("b", &victim.namespace, V1);
+        tenant.scenario.wait_at("b", V1);
+        let labels = json!({"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "a"}}});
+        tenant.kubectl(&["patch", "cluster", "b", "--type=merge", &format!("--patch={labels}")]).unwrap();
+        reconciled(&tenant.scenario, "clusteraddon", "cluster-addon-b");
+    });
+}
+
+/// ClusterAddon: the tenant may change its own one, which the operator made. It stays that of the tenant's Cluster.
+fn changes_its_cluster_addon(tenant: &Tenant, victim: &Scenario) {
+    const NAME: &str = "cluster-addon-b";
+    let change = |change: &Value| {
+        tenant
+            .kubectl(&["patch", "clusteraddon", NAME, "--type=merge", &format!("--patch={change}")])
+            .unwrap();
+    };
+    let theirs = victim.get("clusteraddon", "cluster-addon-a").unwrap();
+    leaves_alone(victim, "labels and annotations", || {
+        let metadata = json!({
+            "labels": {"cluster.x-k8s.io/cluster-name": "a", "clusterstack.x-k8s.io/stack-namespace": victim.namespace},
+            "annotations": {
+                "reconcile.fluxcd.io/requestedAt": "now", "clusterstack.x-k8s.io/on-delete": "Orphan",
+                "clusterstack.x-k8s.io/handed-over": "a", (ALLOWED): "*",
+            },
+        });
+        change(&json!({"metadata": metadata}));
+        let is_handled = |found: &Value| found["status"]["lastHandledReconcileAt"] == "now";
+        tenant.scenario.wait("clusteraddon", NAME, "handled", is_handled);
+    });
+    leaves_alone(victim, "the reference to the Cluster", || {
+        let own = tenant.scenario.get("clusteraddon", NAME).unwrap()["spec"]["clusterRef"].clone();
+        assert_ne!(own, theirs["spec"]["clusterRef"]);
+        change(&json!({"spec": {"clusterRef": theirs["spec"]["clusterRef"]}}));
+        tenant.scenario.wait("clusteraddon", NAME, "put back", |found| found["spec"]["clusterRef"] == own);
+        tenant.scenario.wait_at("b", V1);
+    });
+    leaves_alone(victim, "the owner", || {
+        change(&json!({"metadata": {"ownerReferences": theirs["metadata"]["ownerReferences"]}}));
+        let own = tenant.scenario.get("cluster", "b").unwrap()["metadata"]["uid"].clone();
+        let is_owned = |found: &Value| found["metadata"]["ownerReferences"][0]["uid"] == own;
+        tenant.scenario.wait("clusteraddon", NAME, "made again for its Cluster", is_owned);
+    });
+    let refusal = tenant.kubectl(&["delete", "clusteraddon", NAME]).unwrap_err();
+    assert!(refusal.contains("Forbidden"), "{refusal}");
 }

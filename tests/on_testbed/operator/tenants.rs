@@ -9,7 +9,8 @@ use stackflux_testbed::{Cluster, Testbed};
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use crate::support::{Run, stackflux};
 
-/// A tenant: a namespace, and an account with Kubernetes' role `edit` and the right to write Clusters there.
+/// A tenant: a namespace, and an account with Kubernetes' role `edit` and the right to write Clusters and GitRepositories
+/// there.
 pub(super) struct Tenant {
     pub(super) scenario: Scenario<'static>,
     kubeconfig: PathBuf,
@@ -31,7 +32,9 @@ impl Tenant {
         let read = ["--verb=get,list,watch", flux];
         management.kubectl(&[&["create", "role", "flux", &namespace], &read[..]].concat()).unwrap();
         let account = format!("--serviceaccount={}:{name}", scenario.namespace);
-        for role in ["--clusterrole=edit", "--role=clusters", "--role=flux"] {
+        let sources = ["--verb=*", "--resource=gitrepositories.source.toolkit.fluxcd.io"];
+        management.kubectl(&[&["create", "role", "sources", &namespace], &sources[..]].concat()).unwrap();
+        for role in ["--clusterrole=edit", "--role=clusters", "--role=flux", "--role=sources"] {
             let binding = role.rsplit('=').next().unwrap();
             management.kubectl(&["create", "rolebinding", binding, &namespace, role, &account]).unwrap();
         }
@@ -40,7 +43,7 @@ impl Tenant {
     }
 
     /// A cluster in workload cluster `one` with a class of another namespace.
-    fn create_cluster(&self, name: &str, provider: &str, class: &str) {
+    pub(super) fn create_cluster(&self, name: &str, provider: &str, class: &str) {
         self.scenario.create_cluster(name, class, "one");
         self.set_class(name, &json!({"classRef": {"name": class, "namespace": provider}}));
     }
