@@ -30,7 +30,7 @@ mod transfer;
 mod update;
 mod url;
 
-pub use child::{CONNECT, serve, set_connection_program};
+pub use child::{CONNECT, end_connections, serve, set_connection_memory, set_connection_program};
 pub use clone::{BareRepository, Reference, TransferLimits};
 pub use commit::{CommitId, Identity, IdentityError, Message, TreeId};
 pub use connection::{ServerTimeouts, set_server_timeouts};

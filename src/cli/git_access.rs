@@ -12,6 +12,7 @@ use super::error::CliError;
 use super::unused::Flag;
 use crate::git::{
     Access, BareRepository, Credentials, GitError, GitUrl, Identity, KnownHosts, Signer, SshKey,
+    set_connection_memory,
 };
 
 /// The environment variable with the password, as an alternative to a file. A flag with the password itself would show
@@ -46,6 +47,9 @@ pub(super) struct GitAccess {
     /// Allow sending credentials over unencrypted HTTP (insecure)
     #[arg(long)]
     git_plain_http: bool,
+    /// Memory in MiB for each connection to a Git server, and for all together (default: 512)
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(128..=1 << 20))]
+    git_memory_limit: Option<u32>,
 }
 
 /// The author of a commit, and its signature.
@@ -74,7 +78,7 @@ pub(super) enum SigningFormat {
 
 impl GitAccess {
     /// Returns the flags, which only a Git repository uses.
-    pub(super) fn flags(&self) -> [Flag; 7] {
+    pub(super) fn flags(&self) -> [Flag; 8] {
         [
             ("--git-username", self.git_username.is_some()),
             ("--git-password-file", self.git_password_file.is_some()),
@@ -83,11 +87,15 @@ impl GitAccess {
             ("--known-hosts-file", self.known_hosts_file.is_some()),
             ("--git-ca-file", self.git_ca_file.is_some()),
             ("--git-plain-http", self.git_plain_http),
+            ("--git-memory-limit", self.git_memory_limit.is_some()),
         ]
     }
 
     /// Returns the repository with the credentials to access it.
     pub(super) fn to(&self, url: GitUrl) -> Result<Access, CliError> {
+        if let Some(mebibytes) = self.git_memory_limit {
+            set_connection_memory(mebibytes);
+        }
         let user = self.git_username.as_deref().or(url.user()).unwrap_or("git").to_owned();
         let ca = self.git_ca_file.as_deref();
         let ca = ca.map(|path| fs::read(path).map_err(|error| CliError::io(path, error))).transpose()?;

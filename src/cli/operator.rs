@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::{CommandResult, Outcome};
-use crate::{operator, runtime};
+use crate::{git, operator, runtime};
 
 /// Run the operator
 ///
@@ -29,6 +29,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> CommandResult {
     let settings = arguments.flags.settings()?;
+    git::set_connection_memory(settings.git_memory_limit);
     // The operator mostly waits: on one thread, no response has to wake another thread.
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let threads = threads.map_err(|error| CliError::usage(format!("cannot start threads: {error}")))?;

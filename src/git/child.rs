@@ -5,6 +5,7 @@
 //! (`docs/decisions/0031-git-servers-have-a-process-each.md`). Credentials are in no argument and no variable.
 
 mod message;
+mod running;
 mod serve;
 
 use std::io::{self, PipeReader, Read as _, Write as _};
@@ -12,16 +13,20 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use secrecy::ExposeSecret as _;
 
 use super::transfer::RemoteRefs;
-use super::{BareRepository, CommitId, GitError, Pushed, connection, leftovers};
+use super::{BareRepository, CommitId, GitError, Pushed, TransferLimits, connection, leftovers, transfer};
 use crate::http::TransportError;
 
 use message::{Answer, Request, Work};
+pub use running::end_connections;
+use running::{Cause, Running};
 pub use serve::serve;
 
 /// The argument that makes the program serve one connection instead of a command.
@@ -30,6 +35,9 @@ pub const CONNECT: &str = "connect-to-git-server";
 /// Maximum size in bytes of what the process of a connection writes.
 const MAX_ANSWER_BYTES: u64 = 1 << 20;
 
+/// Pause between two looks at the memory of a process.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Maximum length of the text of a process that ended without an answer.
 const MAX_MESSAGE_CHARACTERS: usize = 500;
 
@@ -37,6 +45,19 @@ const MAX_MESSAGE_CHARACTERS: usize = 500;
 const ABORTED: i32 = 6;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Bytes of memory for one connection, and for all.
+static MEMORY: AtomicU64 = AtomicU64::new(512 << 20);
+
+/// Sets the memory in MiB that a connection to a Git server may use, and all connections together.
+pub fn set_connection_memory(mebibytes: u32) {
+    MEMORY.store(u64::from(mebibytes) << 20, Ordering::Relaxed);
+}
+
+/// Returns the memory in bytes that a connection may use.
+pub(super) fn connection_memory() -> u64 {
+    MEMORY.load(Ordering::Relaxed)
+}
 
 /// Sets the stackflux program that is started for each connection to a Git server: the first call decides. Without it, no
 /// server is asked.
@@ -70,27 +91,65 @@ fn run(clone: &BareRepository, work: Work) -> Result<Answer, GitError> {
     let program = PROGRAM.get().ok_or_else(|| {
         failed(clone, "this process has no program for connections: see set_connection_program".to_owned())
     })?;
+    run_program(program, clone, work)
+}
+
+fn run_program(program: &PathBuf, clone: &BareRepository, work: Work) -> Result<Answer, GitError> {
     let request = Request::new(clone, work).text().map_err(|error| failed(clone, error.to_string()))?;
     let (mut child, output) = start(program).map_err(GitError::io(program))?;
     if let Some(mut input) = child.stdin.take() {
         // A process that ends too early says so by its status.
         let _ = input.write_all(request.expose_secret().as_bytes());
     }
-    let output = output.recv_timeout(clone.limits.overall).ok();
-    if output.is_none() {
+    let running = Running::new(child.id());
+    let output = wait(clone, &running, &output);
+    if output.is_err() {
         child.kill().map_err(GitError::io(program))?;
     }
     let status = child.wait().map_err(GitError::io(program))?;
-    match output.as_deref().map(message::answer) {
-        Some(Some(answer)) => answer.map_err(|failure| failure.error(clone)),
-        other => {
-            leftovers::remove(clone.repository.path())?;
-            Err(match other {
-                None => TransportError::Timeout { place: clone.url(), after: clone.limits.overall }.into(),
-                _ => ended(clone, status, &output.unwrap_or_default()),
-            })
+    drop(running);
+    let error = match output {
+        Ok(output) => match message::answer(&output) {
+            Some(answer) => return answer.map_err(|failure| failure.error(clone)),
+            None => ended(clone, status, &output),
+        },
+        Err(error) => error,
+    };
+    leftovers::remove(clone.repository.path())?;
+    // The process may have ended between the fetch and its check. Nobody reads the clone if the program ends as well.
+    if !running::are_ended() {
+        transfer::check_objects(&clone.repository, &clone.access)?;
+    }
+    Err(error)
+}
+
+/// Returns what the process wrote until it ended, or why it has to be killed.
+fn wait(clone: &BareRepository, running: &Running, output: &Receiver<Vec<u8>>) -> Result<Vec<u8>, GitError> {
+    let begun = Instant::now();
+    let TransferLimits { overall, memory, .. } = clone.limits;
+    loop {
+        let left = overall.saturating_sub(begun.elapsed());
+        if let Ok(output) = output.recv_timeout(left.min(PAUSE)) {
+            return Ok(output);
+        }
+        match running.look(memory) {
+            Some(Cause::Memory) => return Err(failed(clone, together(memory))),
+            Some(Cause::Shutdown) => {
+                return Err(failed(clone, "stackflux ends, and this connection with it".to_owned()));
+            }
+            None if left.is_zero() => {
+                return Err(TransportError::Timeout { place: clone.url(), after: overall }.into());
+            }
+            None => {}
         }
     }
+}
+
+fn together(memory: u64) -> String {
+    format!(
+        "the connections to all Git servers exceed their common limit of memory ({} MiB), and this one uses the most",
+        memory >> 20
+    )
 }
 
 /// Starts the process, and reads what it writes on a thread of its own.

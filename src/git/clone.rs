@@ -30,13 +30,14 @@ pub struct TransferLimits {
     pub bytes: u64,
     /// Maximum duration of a fetch or push, from the first byte to the last.
     pub overall: Duration,
-    /// Maximum memory of the process that is connected to a server, in bytes of address space.
+    /// Maximum memory of the process that is connected to a server, in bytes of address space, and of all such processes
+    /// together.
     pub memory: u64,
 }
 
 impl Default for TransferLimits {
     fn default() -> Self {
-        Self { bytes: 1 << 30, overall: Duration::from_mins(10), memory: 512 << 20 }
+        Self { bytes: 1 << 30, overall: Duration::from_mins(10), memory: child::connection_memory() }
     }
 }
 

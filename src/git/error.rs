@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use git2::ErrorCode;
 
+use super::connection::memory::LIST_SHARE;
 use super::{GitUrlError, HostKeyError, SignError};
 use crate::error::{Class, Classify};
 use crate::http::{ProxyError, TransportError};
@@ -123,8 +124,9 @@ pub enum GitError {
     },
     /// The process of the connection needs more memory than it may have.
     #[error(
-        "{url}: the connection exceeds its limit of memory ({most} MiB, of which a list of branches and tags may use 64): \
-         the server lists or sends too much"
+        "{url}: the connection exceeds its limit of memory ({most} MiB, of which a list of branches and tags may use {}): \
+         the server lists or sends too much",
+        .most / LIST_SHARE
     )]
     Memory {
         /// The repository.
@@ -201,6 +203,7 @@ impl GitError {
             }
             Self::NoHead { .. } => "name one of them with --branch",
             Self::Name(name) if name.starts_with("refs/") => "name the branch without refs/heads/",
+            Self::Memory { .. } => "if you trust the server, raise the limit with --git-memory-limit",
             Self::InUse(_) => "wait until it is done, or give another directory",
             _ => return None,
         };

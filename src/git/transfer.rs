@@ -1,18 +1,28 @@
 //! Fetches from and pushes to a remote repository with libgit2, in the process that calls.
 
+use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 
-use git2::{AutotagOption, ErrorCode, FetchOptions, PushOptions, RemoteHead, RemoteRedirect, Repository};
+use git2::{
+    AutotagOption, ErrorCode, FetchOptions, ObjectType, Odb, Oid, PushOptions, RemoteHead, RemoteRedirect,
+    Repository,
+};
 use serde::{Deserialize, Serialize};
 
 use super::connection::Connection;
 use super::{Access, CommitId, GitError, Pushed, TransferLimits};
+use crate::http::TransportError;
+use crate::temporary::unless_missing;
 
 /// Prefix of a branch's reference name.
 pub(super) const BRANCHES: &str = "refs/heads/";
 
 /// Maximum number of branches, and of characters of each name, that are kept to say which ones a repository has.
 const MAX_BRANCHES: usize = 100;
+
+/// Maximum size of a commit, tag or directory, in MiB: all of it is read into memory, where a directory takes several times
+/// as much.
+const MAX_READ_MIB: usize = 8;
 
 /// Server messages that mean the branch has moved or is locked. Any other refusal is permanent.
 const TOO_LATE: [&str; 7] = [
@@ -54,7 +64,12 @@ pub(super) fn fetch(
         .download_tags(AutotagOption::None)
         .update_fetchhead(false)
         .follow_redirects(RemoteRedirect::None);
-    remote.fetch(refspecs, Some(&mut options), None).map_err(|error| connection.error(&error))?;
+    let fetched = remote.fetch(refspecs, Some(&mut options), None);
+    // Also after an error, such as that of a reference that cannot be written: the objects may be there.
+    if remote.stats().total_objects() > 0 {
+        check_objects(repository, access)?;
+    }
+    fetched.map_err(|error| connection.error(&error))?;
     let head = match remote.default_branch() {
         // A name that is not UTF-8 counts as missing, so the caller has to name a branch.
         Ok(head) => head.as_str().ok().and_then(|head| head.strip_prefix(BRANCHES)).map(str::to_owned),
@@ -75,6 +90,31 @@ pub(super) fn fetch(
         }
     }
     Ok(refs)
+}
+
+/// Refuses commits and directories that would fill the memory of who reads them. A clone that has one is not opened again:
+/// without `HEAD` it is no repository, and is created again.
+pub(super) fn check_objects(repository: &Repository, access: &Access) -> Result<(), GitError> {
+    let database = repository.odb()?;
+    let mut refused = None;
+    let walked = database.foreach(|id| {
+        refused = check_object(&database, *id, access).err();
+        refused.is_none()
+    });
+    let Some(error) = refused.or_else(|| walked.err().map(GitError::from)) else { return Ok(()) };
+    let head = repository.path().join("HEAD");
+    unless_missing(fs::remove_file(&head)).map_err(GitError::io(&head))?;
+    Err(error)
+}
+
+fn check_object(database: &Odb<'_>, id: Oid, access: &Access) -> Result<(), GitError> {
+    let (size, kind) = database.read_header(id)?;
+    if kind == ObjectType::Blob || size <= MAX_READ_MIB << 20 {
+        return Ok(());
+    }
+    let kind = if kind == ObjectType::Tree { "directory" } else { kind.str() };
+    let (place, most) = (format!("{}: {kind} {id}", access.url), MAX_READ_MIB as u64);
+    Err(TransportError::TooLarge { place, most, unit: "MiB" }.into())
 }
 
 /// Returns the name of a reference; `None` if it is not UTF-8. git2 panics on such a name, and offers no other access to

@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 use super::metrics::Metrics;
 use super::settings::Settings;
 use crate::api::labels::FIELD_MANAGER;
+use crate::git;
 use crate::names::{NameError, Namespace};
 use crate::release::Digest;
 use crate::runtime::client::{self, ConnectError, Connected};
@@ -32,6 +33,8 @@ const LEASE: &str = "stackflux-leader-election";
 /// Time for running reconciles to finish. By default Kubernetes kills the process after 30 seconds, and the Lease must be
 /// released before.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time for connections to Git servers to finish by themselves.
+const GIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Everything that the controllers need to run.
 #[derive(Clone)]
@@ -154,7 +157,7 @@ async fn supervise(
         ender.end();
         tokio::select! {
             lost = lost(&mut holding) => return Err(lost.into()),
-            finished = tokio::time::timeout(SHUTDOWN_TIMEOUT, &mut controllers) => if finished.is_err() {
+            finished = tokio::time::timeout(SHUTDOWN_TIMEOUT, finish(&mut controllers, git::end_connections)) => if finished.is_err() {
                 warn!("running reconciles did not finish within {SHUTDOWN_TIMEOUT:?} and are abandoned");
             },
         }
@@ -167,6 +170,14 @@ async fn supervise(
     }
     info!("stackflux ends");
     end.map_or(Ok(()), Err)
+}
+
+/// Waits until running reconciles have finished. Those that wait for Git servers are ended: a server may take minutes.
+async fn finish(mut controllers: impl Future<Output = ()> + Unpin, end_connections: impl FnOnce()) {
+    if tokio::time::timeout(GIT_TIMEOUT, &mut controllers).await.is_err() {
+        end_connections();
+        controllers.await;
+    }
 }
 
 async fn lost(holding: &mut Option<Holding>) -> LeaseError {

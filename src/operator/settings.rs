@@ -42,6 +42,8 @@ pub struct Settings {
     pub no_cross_namespace_refs: bool,
     /// The service account that Flux impersonates for a `ClusterStack` that names none.
     pub default_service_account: Option<ObjectName>,
+    /// The memory in MiB for each connection to a Git server, and for all together.
+    pub git_memory_limit: u32,
 }
 
 /// The objects to watch.

@@ -5,6 +5,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -30,42 +32,60 @@ const MOST: usize = 1 << 30;
 /// The most memory of the program that waits for a connection, in KiB.
 const LITTLE: u64 = 200 << 10;
 
-/// Serves lists of branches, each of whose `parts` has this many branches, with pauses. Tells each connection that the client
-/// has closed.
-fn server(branches: usize, pause: Duration) -> (String, Receiver<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (sender, closed) = channel();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let sender = sender.clone();
-            thread::spawn(move || {
-                list(stream, branches, pause);
-                let _ = sender.send(());
-            });
-        }
-    });
-    (address, closed)
+/// A list of branches.
+#[derive(Clone)]
+struct List {
+    /// Number of parts of 1,000 branches that are sent at once. Afterwards, each part is one branch, with a pause.
+    at_once: usize,
+    /// Whether to end every connection.
+    stop: Arc<AtomicBool>,
 }
 
-fn list(mut stream: TcpStream, branches: usize, pause: Duration) {
-    let mut request = [0; 4096];
-    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
-    let head = HEAD.to_owned() + &chunk(START);
-    if stream.read(&mut request).is_err() || stream.write_all(head.as_bytes()).is_err() {
-        return;
+impl List {
+    fn new(at_once: usize) -> Self {
+        Self { at_once, stop: Arc::default() }
     }
-    let mut sent = 0;
-    for number in 0.. {
-        let line = |branch| {
-            format!("00600123456789abcdef0123456789abcdef01234567 refs/heads/{number:019}-{branch:019}\n")
-        };
-        let part: String = (0..branches).map(line).collect();
-        sent += part.len();
-        if sent > MOST || stream.write_all(chunk(&part).as_bytes()).is_err() {
+
+    /// Serves the list; tells each connection that has ended.
+    fn serve(&self) -> (String, Receiver<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let ((sender, ended), list) = (channel(), self.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (sender, list) = (sender.clone(), list.clone());
+                thread::spawn(move || {
+                    list.send(stream);
+                    let _ = sender.send(());
+                });
+            }
+        });
+        (address, ended)
+    }
+
+    fn send(&self, mut stream: TcpStream) {
+        let mut request = [0; 4096];
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+        let head = HEAD.to_owned() + &chunk(START);
+        if stream.read(&mut request).is_err() || stream.write_all(head.as_bytes()).is_err() {
             return;
         }
-        thread::sleep(pause);
+        let mut sent = 0;
+        for number in 0.. {
+            let (branches, pause) = if number < self.at_once { (1_000, 0) } else { (1, 50) };
+            let line = |branch| {
+                format!("00600123456789abcdef0123456789abcdef01234567 refs/heads/{number:019}-{branch:019}\n")
+            };
+            let part: String = (0..branches).map(line).collect();
+            sent += part.len();
+            if sent > MOST
+                || self.stop.load(Ordering::Relaxed)
+                || stream.write_all(chunk(&part).as_bytes()).is_err()
+            {
+                return;
+            }
+            thread::sleep(Duration::from_millis(pause));
+        }
     }
 }
 
@@ -111,7 +131,7 @@ fn connection_of(process: u32) -> u32 {
 
 #[test]
 fn endless_list_takes_little_memory() {
-    let (address, _closed) = server(1_000, Duration::ZERO);
+    let (address, _closed) = List::new(usize::MAX).serve();
     let (mut child, temporary) = releases(&address, "git-endless");
     let (mut peak, mut peak_of_connection) = (0, 0);
     while child.try_wait().unwrap().is_none() {
@@ -133,24 +153,51 @@ fn endless_list_takes_little_memory() {
 #[test]
 fn slow_list_ends_in_time() {
     set_connection_program(env!("CARGO_BIN_EXE_stackflux").into());
-    let (address, closed) = server(1, Duration::from_millis(50));
+    let (address, closed) = List::new(0).serve();
     let url = format!("http://ann@{address}/a.git").parse().unwrap();
-    let clone = BareRepository::temporary(Access { url, credentials: Credentials::default() }).unwrap();
-    let overall = Duration::from_secs(1);
-    let clone = clone.with_limits(TransferLimits { overall, ..TransferLimits::default() });
-    let error = clone.fetch(&Reference::Head).unwrap_err();
-    assert!(
-        matches!(&error, GitError::Transport(TransportError::Timeout { after, .. }) if *after == overall),
-        "{error}"
-    );
-    assert_eq!(error.to_string(), format!("http://{address}/a.git: timed out after 1 s"));
-    closed.recv().unwrap();
+    let mut clone = BareRepository::temporary(Access { url, credentials: Credentials::default() }).unwrap();
+    // A busy machine may take longer than the first to connect.
+    for seconds in [1, 10, 60] {
+        let overall = Duration::from_secs(seconds);
+        clone = clone.with_limits(TransferLimits { overall, ..TransferLimits::default() });
+        let error = clone.fetch(&Reference::Head).unwrap_err();
+        assert!(
+            matches!(&error, GitError::Transport(TransportError::Timeout { after, .. }) if *after == overall),
+            "{error}"
+        );
+        assert_eq!(error.to_string(), format!("http://{address}/a.git: timed out after {seconds} s"));
+        if closed.recv_timeout(Duration::from_secs(20)).is_ok() {
+            return;
+        }
+    }
+    panic!("no connection was made and closed")
+}
+
+#[test]
+fn servers_have_a_common_limit() {
+    set_connection_program(env!("CARGO_BIN_EXE_stackflux").into());
+    // Each may have this much memory, but not all of them.
+    let list = List::new(80);
+    let (address, ended) = list.serve();
+    let fetch = |number: usize| {
+        let url = format!("http://{address}/{number}.git").parse().unwrap();
+        let clone = BareRepository::temporary(Access { url, credentials: Credentials::default() }).unwrap();
+        let clone = clone.with_limits(TransferLimits { memory: 128 << 20, ..TransferLimits::default() });
+        thread::spawn(move || clone.fetch(&Reference::Head).unwrap_err().to_string())
+    };
+    let fetches: Vec<_> = (0..10).map(fetch).collect();
+    ended.recv().unwrap();
+    list.stop.store(true, Ordering::Relaxed);
+    let errors: Vec<String> = fetches.into_iter().map(|fetch| fetch.join().unwrap()).collect();
+    let common = "exceed their common limit of memory (128 MiB), and this one uses the most";
+    assert!(errors.iter().any(|error| error.contains(common)), "{errors:?}");
+    assert!(!errors.iter().all(|error| error.contains(common)), "{errors:?}");
 }
 
 #[test]
 fn connection_ends_with_the_program() {
     for signal in ["TERM", "KILL"] {
-        let (address, closed) = server(1, Duration::from_millis(50));
+        let (address, closed) = List::new(0).serve();
         let (mut child, temporary) = releases(&address, &format!("git-ended-{signal}"));
         let connection = connection_of(child.id());
         let read = |name: &str| fs::read(format!("/proc/{connection}/{name}")).unwrap();

@@ -16,7 +16,8 @@ use super::super::{
 use crate::http::TransportError;
 
 /// The texts of errors that are constants.
-const CONSTANTS: [&str; 4] = ["SSH key", "password or token", "user name and password or token", "bytes"];
+const CONSTANTS: [&str; 5] =
+    ["SSH key", "password or token", "user name and password or token", "bytes", "MiB"];
 
 /// The work of one connection.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,7 +71,7 @@ pub(super) enum Failure {
     Certificate(String, String),
     Timeout(String, Duration),
     Redirect(String, String, String),
-    TooLarge(String, u64),
+    TooLarge(String, u64, String),
     NoCredentials(String),
     Unauthorised(String, Option<String>),
     Forbidden,
@@ -165,7 +166,9 @@ impl From<GitError> for Failure {
                 TransportError::Certificate { place, error } => Self::Certificate(place, error),
                 TransportError::Timeout { place, after } => Self::Timeout(place, after),
                 TransportError::Redirect { place, to, why } => Self::Redirect(place, to, why),
-                TransportError::TooLarge { place, most, .. } => Self::TooLarge(place, most),
+                TransportError::TooLarge { place, most, unit } => {
+                    Self::TooLarge(place, most, unit.to_owned())
+                }
                 other => Self::Other(other.to_string()),
             },
             GitError::NoCredentials { wanted, .. } => Self::NoCredentials(wanted.to_owned()),
@@ -191,7 +194,9 @@ impl Failure {
             Self::Certificate(place, error) => TransportError::Certificate { place, error }.into(),
             Self::Timeout(place, after) => TransportError::Timeout { place, after }.into(),
             Self::Redirect(place, to, why) => TransportError::Redirect { place, to, why }.into(),
-            Self::TooLarge(place, most) => TransportError::TooLarge { place, most, unit: "bytes" }.into(),
+            Self::TooLarge(place, most, unit) => {
+                TransportError::TooLarge { place, most, unit: constant(&unit) }.into()
+            }
             Self::NoCredentials(wanted) => GitError::NoCredentials { url, wanted: constant(&wanted) },
             Self::Unauthorised(what, user) => GitError::Unauthorised { url, what: constant(&what), user },
             Self::Forbidden => GitError::Forbidden(url),

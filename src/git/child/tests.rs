@@ -75,6 +75,7 @@ fn errors_are_those_of_the_process() {
         TransportError::Timeout { place: url.clone(), after: std::time::Duration::from_secs(3) }.into(),
         TransportError::Redirect { place: url.clone(), to: text(), why: text() }.into(),
         TransportError::TooLarge { place: url.clone(), most: 7, unit: "bytes" }.into(),
+        TransportError::TooLarge { place: url.clone(), most: 7, unit: "MiB" }.into(),
         GitError::NoCredentials { url: url.clone(), wanted: "SSH key" },
         GitError::NoCredentials { url: url.clone(), wanted: "user name and password or token" },
         GitError::Unauthorised { url: url.clone(), what: "password or token", user: Some(text()) },
@@ -94,6 +95,20 @@ fn errors_are_those_of_the_process() {
         let error = failure.error(&clone);
         assert_eq!((error.to_string(), error.class(), error.reason(), error.hint()), expected);
     }
+}
+
+#[test]
+fn objects_of_a_connection_without_an_answer_are_checked() {
+    let clone = clone_with("https://host/a.git", Credentials::default());
+    let fetch = || {
+        let work = Work::Fetch { refspecs: Vec::new(), name: String::new() };
+        run_program(&"false".into(), &clone, work).unwrap_err().to_string()
+    };
+    assert!(fetch().contains("the process of the connection ended (exit status: 1)"), "{}", fetch());
+    let huge = vec![b'x'; 9 << 20];
+    let id = clone.repository.odb().unwrap().write(git2::ObjectType::Tag, &huge).unwrap();
+    assert_eq!(fetch(), format!("https://host/a.git: tag {id}: exceeds the limit of 8 MiB"));
+    assert!(!clone.repository.path().join("HEAD").exists());
 }
 
 #[test]

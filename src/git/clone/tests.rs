@@ -2,6 +2,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use git2::{ObjectType, Oid};
 use tempfile::TempDir;
 
 use super::*;
@@ -196,6 +197,50 @@ fn clone_with_many_commits_is_replaced() {
     let clone = BareRepository::open(&kept, access(&url)).unwrap();
     assert!(!loose.exists());
     assert_eq!(clone.fetch(&Reference::Branch("main".into())).unwrap(), Some(first));
+}
+
+/// Writes a commit of 9 MiB, or one with a directory of that size, and returns it with what is too large.
+fn huge(repository: &Repository, is_directory: bool) -> (Oid, String) {
+    let author = identity(0).signature().unwrap();
+    let database = repository.odb().unwrap();
+    let size = if is_directory { 9 << 20 } else { 0 };
+    let file = database.write(ObjectType::Blob, b"").unwrap();
+    let entry = |number| [format!("100644 {number:020}\0").as_bytes(), file.as_bytes()].concat();
+    let entries: Vec<u8> = (0..size / 48).flat_map(entry).collect();
+    let tree = database.write(ObjectType::Tree, &entries).unwrap();
+    let message = "x".repeat((9 << 20) - size);
+    let content = repository.find_tree(tree).unwrap();
+    let commit = repository.commit(None, &author, &author, &message, &content, &[]).unwrap();
+    (commit, if is_directory { format!("directory {tree}") } else { format!("commit {commit}") })
+}
+
+#[test]
+fn huge_commit_or_directory_is_refused_unread() {
+    for is_directory in [false, true] {
+        let (directory, url, first) = remote();
+        let repository = Repository::open(&url).unwrap();
+        let kept = directory.path().join("kept");
+        let open = || BareRepository::open(&kept, access(&url)).unwrap();
+        let branch =
+            |name, commit| repository.reference(&format!("refs/heads/{name}"), commit, true, "").unwrap();
+        let refused = |name: &str| {
+            let error = open().fetch(&Reference::Branch(name.into())).unwrap_err();
+            assert_eq!(error.reason(), "LimitExceeded");
+            error.to_string()
+        };
+        branch("a", first.0);
+        open().fetch(&Reference::Branch("a".into())).unwrap();
+        let (commit, what) = huge(&repository, is_directory);
+        repository.find_reference("refs/heads/a").unwrap().delete().unwrap();
+        branch("a/b", commit);
+        branch("main", commit);
+        let expected = format!("{}: {what}: exceeds the limit of 8 MiB", url.display());
+        // First as a reference that cannot be written beside the one that is there: the commit is there nevertheless. Later,
+        // nothing of it is left that could be read.
+        for name in ["a/b", "main", "main"] {
+            assert_eq!(refused(name), expected, "{name}");
+        }
+    }
 }
 
 #[test]

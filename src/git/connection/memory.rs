@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Memory for the list of branches, in bytes, in addition to what the process has when it connects.
-const LIST_MEMORY: u64 = 64 << 20;
+/// The share of the memory that the list of branches may use, in addition to what the process has when it connects.
+pub(in super::super) const LIST_SHARE: u64 = 8;
 
 /// The limit after the list of branches, in bytes. Unset in every process but that of a connection.
 static LIMIT: OnceLock<u64> = OnceLock::new();
@@ -15,7 +15,7 @@ static LIMIT: OnceLock<u64> = OnceLock::new();
 /// Limits the memory of this process, and its files of a crash, which would have the credentials.
 pub(in super::super) fn begin(memory: u64) -> io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    let list = used().map_or(memory, |used| memory.min(used + LIST_MEMORY));
+    let list = used().map_or(memory, |used| memory.min(used + memory / LIST_SHARE));
     setrlimit(Resource::As, Rlimit { current: Some(list), maximum: Some(memory) })?;
     let _first = LIMIT.set(memory);
     Ok(())

@@ -26,6 +26,14 @@ async fn unexpected_end_of_controllers_is_a_failure() {
 }
 
 #[tokio::test]
+async fn connections_that_keep_a_shutdown_waiting_are_ended() {
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let reconcile = Box::pin(async { ended.await.unwrap() });
+    finish(reconcile, || end.send(()).unwrap()).await;
+    finish(std::future::ready(()), || panic!("nothing waits for a connection")).await;
+}
+
+#[tokio::test]
 async fn panicking_task_ends_the_process() {
     let (ender, _shutdown) = Ender::new();
     let (tasks, first_end) = Tasks::new();

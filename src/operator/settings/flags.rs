@@ -81,6 +81,11 @@ pub struct Flags {
     /// ClusterStack's namespace.
     #[arg(long, value_name = "NAME")]
     default_service_account: Option<ObjectName>,
+    /// Memory in MiB for each connection to a Git server, and for all together
+    ///
+    /// The operator's own memory comes in addition.
+    #[arg(long, value_name = "MIB", default_value = "512", value_parser = clap::value_parser!(u32).range(128..=1 << 20))]
+    git_memory_limit: u32,
     #[command(flatten, next_help_heading = ELECTION)]
     election: ElectionFlags,
     #[command(flatten, next_help_heading = SOURCE)]
@@ -182,6 +187,7 @@ impl Flags {
             source_controller_addr,
             no_cross_namespace_refs: self.no_cross_namespace_refs,
             default_service_account: self.default_service_account,
+            git_memory_limit: self.git_memory_limit,
         })
     }
 }
