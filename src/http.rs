@@ -12,19 +12,21 @@ mod download;
 mod error;
 mod link;
 mod local;
+mod options;
 mod proxy;
 mod receive;
 mod request;
 mod retry;
+mod sent;
 
 pub use answer::Answer;
-pub use client::{Client, Options};
-pub use download::Expected;
+pub use client::Client;
 pub use error::TransportError;
 pub use link::next_page;
 pub use local::is_local;
+pub use options::Options;
 pub use proxy::{Proxies, Proxy, ProxyError, repair_environment};
-pub use receive::BodySink;
+pub use receive::{BodySink, Expected};
 pub use request::Request;
 pub use reqwest::{Method, Url};
 

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
-use super::client::SentRequest;
-use super::receive::{BodySink, Receiver};
-use super::{Expected, TransportError, retry};
+use super::TransportError;
+use super::receive::{BodySink, Expected, Receiver};
+use super::sent::SentRequest;
 use crate::release::Digest;
 
 /// An answer whose body has not been read.
@@ -62,7 +64,7 @@ impl Answer {
     /// Returns the status as an error.
     #[must_use]
     pub fn refusal(&self) -> TransportError {
-        let retry_after = self.header(RETRY_AFTER.as_str()).and_then(retry::pause_of);
+        let retry_after = self.header(RETRY_AFTER.as_str()).and_then(pause_of);
         let retry_after = retry_after.or_else(|| self.used_up());
         let challenges =
             if self.has_moved { Vec::new() } else { self.headers(WWW_AUTHENTICATE.as_str()).collect() };
@@ -80,7 +82,7 @@ impl Answer {
     /// Returns the time until the rate limit resets, if it is used up: from headers of GitHub and compatible forges.
     fn used_up(&self) -> Option<Duration> {
         let left = self.header("x-ratelimit-remaining")?;
-        (left.trim() == "0").then(|| retry::until_second(self.header("x-ratelimit-reset")?)).flatten()
+        (left.trim() == "0").then(|| until_second(self.header("x-ratelimit-reset")?)).flatten()
     }
 
     /// Reads the body, of at most `most` bytes.
@@ -126,4 +128,22 @@ impl Answer {
             }
         }
     }
+}
+
+/// Parses `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
+pub(super) fn pause_of(value: &str) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    DateTimeParser::new().parse_timestamp(value).ok().map(until)
+}
+
+/// Returns the time until a Unix timestamp in seconds.
+pub(super) fn until_second(value: &str) -> Option<Duration> {
+    Timestamp::from_second(value.trim().parse().ok()?).ok().map(until)
+}
+
+fn until(time: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
 }

@@ -1,49 +1,18 @@
-//! The HTTP client and its options.
+//! The HTTP client.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use reqwest::header::LOCATION;
 use reqwest::{Certificate, ClientBuilder, Method, Url, redirect};
 
 use super::local::{self, NonLocalResolver};
-use super::{Answer, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url};
+use super::sent::{SentRequest, innermost};
+use super::{
+    Answer, Options, Proxies, Proxy, Request, TransportError, install_tls_provider, is_local, redacted_url,
+};
 
 /// Maximum number of redirects of one request: a CDN needs one or two.
 const MAX_REDIRECTS: usize = 5;
-
-/// Options of a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// PEM of CA certificates to trust in addition to those of the system.
-    pub ca: Option<Vec<u8>>,
-    /// Whether to use the proxies of the environment ([`Proxies`]).
-    pub proxies: bool,
-    /// Timeout for connecting.
-    pub connect: Duration,
-    /// Timeout between two reads of an answer, and until its first byte.
-    pub silence: Duration,
-    /// Timeout from the start of a request to the last byte of its answer.
-    pub overall: Duration,
-    /// Maximum number of attempts of a GET request.
-    pub attempts: usize,
-    /// Pause before the second attempt; doubled for each further attempt, with jitter.
-    pub pause: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            ca: None,
-            proxies: true,
-            connect: Duration::from_secs(10),
-            silence: Duration::from_secs(30),
-            overall: Duration::from_mins(2),
-            attempts: 4,
-            pause: Duration::from_millis(250),
-        }
-    }
-}
 
 /// An HTTP client. A clone shares its connections.
 #[derive(Clone, Debug)]
@@ -184,68 +153,4 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate>, TransportError> {
         return Err(TransportError::Tls(why.to_owned()));
     }
     Ok(found)
-}
-
-/// A request that was sent, with the values that its errors report.
-#[derive(Clone, Debug)]
-pub(super) struct SentRequest {
-    /// The place that the request was sent to.
-    pub(super) place: String,
-    begun: Instant,
-    connect: Duration,
-    silence: Duration,
-    within: Duration,
-}
-
-impl SentRequest {
-    fn new(place: String, options: &Options, within: Duration) -> Self {
-        let Options { connect, silence, .. } = *options;
-        Self { place, begun: Instant::now(), connect, silence, within }
-    }
-
-    /// Converts an error of reqwest, without its URL. `received` is the number of bytes received of the body; `None` if the
-    /// answer did not begin.
-    pub(super) fn failed(&self, error: &reqwest::Error, received: Option<u64>) -> TransportError {
-        let place = self.place.clone();
-        if !error.is_timeout() {
-            return failed(place, error);
-        }
-        match received {
-            _ if self.begun.elapsed() >= self.within => TransportError::Timeout { place, after: self.within },
-            None if error.is_connect() => TransportError::Timeout { place, after: self.connect },
-            _ => TransportError::Silent { place, after: self.silence, received },
-        }
-    }
-}
-
-fn failed(place: String, error: &reqwest::Error) -> TransportError {
-    let text = innermost(error);
-    if error.is_connect() && text.contains("certificate") {
-        TransportError::Certificate { place, error: text }
-    } else if error.is_connect() {
-        TransportError::Unreachable { place, error: in_words(text) }
-    } else {
-        TransportError::Interrupted { place, error: text }
-    }
-}
-
-/// Rewords the error of rustls for a server that does not speak TLS.
-fn in_words(text: String) -> String {
-    if text.contains("InvalidContentType") {
-        "it does not speak TLS, perhaps plain HTTP".to_owned()
-    } else {
-        text
-    }
-}
-
-/// Returns the innermost error, which has the cause; the outer errors only add the whole URL.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    match cause.downcast_ref::<reqwest::Error>() {
-        Some(_) => "the request could not be made".to_owned(),
-        None => cause.to_string(),
-    }
 }

@@ -1,19 +1,8 @@
 //! Downloads that verify a digest or size, and resume after an interruption.
 
-use super::receive::{BodySink, Receiver};
+use super::receive::{BodySink, Expected, Receiver};
 use super::{Client, Request, TransportError, redacted_url};
 use crate::release::Digest;
-
-/// Expected properties of a download.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// The SHA-256 digest, if known.
-    pub digest: Option<Digest>,
-    /// The size in bytes, if known.
-    pub size: Option<u64>,
-    /// Maximum number of bytes to receive.
-    pub most: u64,
-}
 
 impl Client {
     /// Downloads to `into`, and returns `into` with the digest of the whole, if the download is as expected. Follows

@@ -6,8 +6,19 @@ use sha2::{Digest as _, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
-use super::{Expected, TransportError};
+use super::TransportError;
 use crate::release::Digest;
+
+/// Expected properties of a download.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The SHA-256 digest, if known.
+    pub digest: Option<Digest>,
+    /// The size in bytes, if known.
+    pub size: Option<u64>,
+    /// Maximum number of bytes to receive.
+    pub most: u64,
+}
 
 /// A destination for a body.
 pub trait BodySink: Send {

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::{Answer, Client, Request, TransportError};
 
@@ -57,22 +55,4 @@ impl Pauses {
             _ => Err(failure),
         }
     }
-}
-
-/// Parses `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
-pub(super) fn pause_of(value: &str) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    DateTimeParser::new().parse_timestamp(value).ok().map(until)
-}
-
-/// Returns the time until a Unix timestamp in seconds.
-pub(super) fn until_second(value: &str) -> Option<Duration> {
-    Timestamp::from_second(value.trim().parse().ok()?).ok().map(until)
-}
-
-fn until(time: Timestamp) -> Duration {
-    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
 }

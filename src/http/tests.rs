@@ -233,14 +233,14 @@ async fn long_retry_delay_is_not_awaited() {
 
 #[test]
 fn retry_after_dates_are_read() {
-    assert_eq!(retry::pause_of(" 7 "), Some(Duration::from_secs(7)));
-    assert_eq!(retry::pause_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
-    assert!(retry::pause_of("Fri, 01 Jan 2100 00:00:00 GMT").unwrap() > Duration::from_secs(1 << 30));
+    assert_eq!(answer::pause_of(" 7 "), Some(Duration::from_secs(7)));
+    assert_eq!(answer::pause_of("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+    assert!(answer::pause_of("Fri, 01 Jan 2100 00:00:00 GMT").unwrap() > Duration::from_secs(1 << 30));
     for nonsense in ["", "-1", "soon", "99999999999999999999", "Sun, 06 Nov 1994"] {
-        assert_eq!(retry::pause_of(nonsense), None, "{nonsense}");
+        assert_eq!(answer::pause_of(nonsense), None, "{nonsense}");
     }
     for nonsense in ["", "x", "9223372036854775807", "-9223372036854775808"] {
-        assert_eq!(retry::until_second(nonsense), None, "{nonsense}");
+        assert_eq!(answer::until_second(nonsense), None, "{nonsense}");
     }
 }
 
