@@ -15,6 +15,7 @@ pub mod cluster_addon;
 pub mod cluster_stack;
 pub mod cluster_stack_release;
 pub mod conditions;
+mod definitions;
 pub mod delivery;
 pub mod duration;
 pub mod flux_settings;
@@ -30,11 +31,11 @@ pub use cluster_addon::{ClusterAddon, ClusterAddonSpec, ClusterAddonStatus};
 pub use cluster_stack::{ClusterStack, ClusterStackSpec, ClusterStackStatus};
 pub use cluster_stack_release::{ClusterStackRelease, ClusterStackReleaseSpec, ClusterStackReleaseStatus};
 pub use conditions::{ConditionType, Reason};
+pub use definitions::custom_resource_definitions;
 pub use delivery::{Delivery, DeliveryMode, GitDelivery};
 pub use duration::Duration;
 pub use flux_settings::{AddonSettings, DriftDetection, FluxSettings, KubeConfig, Preset, SourcePlacement};
 pub use git_source::{GitReference, GitRepositoryReference, GitSource, StackSource};
-pub use schema::custom_resource_definitions;
 pub use upstream::Upstream;
 
 /// The API group of all kinds.
