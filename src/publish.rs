@@ -22,7 +22,35 @@ pub mod vendor;
 
 pub use error::PublishError;
 pub use existing::{Existing, IgnoreFiles};
-pub use prepared::{Prepared, Vendored, prepare};
+pub use prepared::Prepared;
+pub use vendor::Vendored;
+
+use crate::names::ReleaseName;
+use crate::release::Limits;
+use crate::source::origin::Origin;
+use vendor::Vendor;
+
+/// Fetches and checks a release. With `vendor`, also fetches the charts that it lacks, unless the stack repository already
+/// has the release.
+pub async fn prepare(
+    origin: &dyn Origin,
+    name: &ReleaseName,
+    vendor: Option<&Vendor>,
+    existing: &Existing,
+    limits: &Limits,
+) -> Result<Prepared, PublishError> {
+    let prepared = Prepared::of(origin.fetch(name).await?, limits)?;
+    let Some(vendor) = vendor.filter(|_| !prepared.missing.is_empty() && !existing.has(&prepared, true))
+    else {
+        return Ok(prepared);
+    };
+    let left = limits.unpacked.saturating_sub(prepared.files.size());
+    let vendored = vendor.fetch(&prepared.missing, left).await;
+    prepared.with(
+        vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
+        limits,
+    )
+}
 
 /// The result of publishing a release.
 #[derive(Clone, Debug, PartialEq, Eq)]

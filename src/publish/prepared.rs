@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::PublishError;
 use super::dependencies::{self, Missing};
-use super::vendor::Vendor;
-use super::{Existing, PublishError};
+use super::vendor::Vendored;
 use crate::names::ReleaseName;
-use crate::release::{Digest, File, Files, Findings, Limits, Release, Severity, bound, packed_charts, range};
-use crate::source::origin::{Fetched, Origin, Provenance};
+use crate::release::{File, Files, Findings, Limits, Release, Severity, bound, packed_charts, range};
+use crate::source::origin::{Fetched, Provenance};
 
 /// A release that may be published.
 #[derive(Clone, Debug)]
@@ -27,43 +27,6 @@ pub struct Prepared {
     pub missing: Vec<Missing>,
     /// The missing dependencies that were fetched, and are in `files`.
     pub vendored: Vec<Vendored>,
-}
-
-/// Fetches and checks a release. With `vendor`, also fetches the charts that it lacks, unless the stack repository already
-/// has the release.
-pub async fn prepare(
-    origin: &dyn Origin,
-    name: &ReleaseName,
-    vendor: Option<&Vendor>,
-    existing: &Existing,
-    limits: &Limits,
-) -> Result<Prepared, PublishError> {
-    let prepared = Prepared::of(origin.fetch(name).await?, limits)?;
-    let Some(vendor) = vendor.filter(|_| !prepared.missing.is_empty() && !existing.has(&prepared, true))
-    else {
-        return Ok(prepared);
-    };
-    let left = limits.unpacked.saturating_sub(prepared.files.size());
-    let vendored = vendor.fetch(&prepared.missing, left).await;
-    prepared.with(
-        vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
-        limits,
-    )
-}
-
-/// A chart that was fetched for a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vendored {
-    /// The dependency.
-    pub missing: Missing,
-    /// The exact version.
-    pub version: String,
-    /// URL of the archive, without credentials.
-    pub url: String,
-    /// Digest of the archive.
-    pub digest: Digest,
-    /// Content of the archive.
-    pub content: Vec<u8>,
 }
 
 impl Prepared {

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Url;
 
-use super::Vendored;
 use super::dependencies::{Missing, Repository};
 use crate::release::{Digest, range};
 use crate::source::oci::Access;
@@ -22,6 +21,21 @@ const MAX_CHARTS: usize = 100;
 
 /// Maximum number of their repositories: the index of each, which may be long, may have to be fetched.
 const MAX_REPOSITORIES: usize = 20;
+
+/// A chart that was fetched for a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vendored {
+    /// The dependency.
+    pub missing: Missing,
+    /// The exact version.
+    pub version: String,
+    /// URL of the archive, without credentials.
+    pub url: String,
+    /// Digest of the archive.
+    pub digest: Digest,
+    /// Content of the archive.
+    pub content: Vec<u8>,
+}
 
 /// Fetches charts.
 #[derive(Clone, Debug)]
