@@ -13,7 +13,6 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,19 +44,6 @@ const MAX_MESSAGE_CHARACTERS: usize = 500;
 const ABORTED: i32 = 6;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-
-/// Bytes of memory for one connection, and for all.
-static MEMORY: AtomicU64 = AtomicU64::new(512 << 20);
-
-/// Sets the memory in MiB that a connection to a Git server may use, and all connections together.
-pub fn set_connection_memory(mebibytes: u32) {
-    MEMORY.store(u64::from(mebibytes) << 20, Ordering::Relaxed);
-}
-
-/// Returns the memory in bytes that a connection may use.
-pub(super) fn connection_memory() -> u64 {
-    MEMORY.load(Ordering::Relaxed)
-}
 
 /// Sets the stackflux program that is started for each connection to a Git server: the first call decides. Without it, no
 /// server is asked.

@@ -3,18 +3,8 @@
 mod directory;
 
 use git2::{Commit, Oid};
-use serde::{Deserialize, Serialize};
 
-use super::{BareRepository, CommitId, Edit, GitError, Identity, Signer, child, clone};
-
-/// The result of a push that the server did not refuse permanently.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pushed {
-    /// The branch is at the commit.
-    Done,
-    /// The branch has moved or is locked: fetch and start over. Has the server's text.
-    Rejected(String),
-}
+use super::{BareRepository, CommitId, Edit, GitError, Identity, Pushed, Signer, child, fetch};
 
 impl BareRepository {
     /// Creates a commit. `None` if the edit changes nothing.
@@ -74,7 +64,7 @@ impl BareRepository {
         branch: &str,
         expected: Option<CommitId>,
     ) -> Result<Pushed, GitError> {
-        let reference = clone::branch(branch)?;
+        let reference = fetch::branch(branch)?;
         let pushed = match self.access.url.directory() {
             Some(directory) => directory::push(&self.repository, directory, &reference, commit, expected)?,
             None => child::push(self, commit, &reference, expected)?,

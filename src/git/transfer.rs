@@ -10,7 +10,7 @@ use git2::{
 use serde::{Deserialize, Serialize};
 
 use super::connection::Connection;
-use super::{Access, CommitId, GitError, Pushed, TransferLimits};
+use super::{Access, CommitId, GitError, TransferLimits};
 use crate::http::TransportError;
 use crate::temporary::unless_missing;
 
@@ -45,6 +45,15 @@ pub(super) struct RemoteRefs {
     pub(super) head: Option<String>,
     /// The first branches.
     pub(super) branches: Vec<String>,
+}
+
+/// The result of a push that the server did not refuse permanently.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pushed {
+    /// The branch is at the commit.
+    Done,
+    /// The branch has moved or is locked: fetch and start over. Has the server's text.
+    Rejected(String),
 }
 
 /// Fetches, and returns what the remote repository has at the reference `name`.

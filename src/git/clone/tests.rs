@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::error::Classify as _;
-use crate::git::Credentials;
 use crate::git::tests::{access, bare, edit, identity};
+use crate::git::{Credentials, Reference};
 
 /// Creates a bare repository with one commit on `main`, which the tag `v1` also names, and returns that commit.
 fn remote() -> (TempDir, PathBuf, CommitId) {

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Oid, Repository};
 
 use super::super::error::found;
-use super::super::{CommitId, GitError};
-use super::Pushed;
+use super::super::{CommitId, GitError, Pushed};
 
 /// The hooks that may refuse a push (githooks(5)).
 const HOOKS: [&str; 3] = ["pre-receive", "update", "reference-transaction"];
