@@ -24,7 +24,8 @@ pub use cluster_addon::{
     is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
 pub use decision::{
-    AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, decide, has_release, hold_of,
+    AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, addon_of, decide, has_release,
+    hold_of,
 };
 pub use deletion::{
     CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts,
@@ -37,11 +38,11 @@ pub use handover::{
 };
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,
-    decide_prune, is_prune_confirmed, is_prune_pending, is_still_due, kind_of, kinds, prune_candidates,
-    prune_decision, reported_without_file, unconfirmed,
+    decide_prune, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds,
+    prune_candidates, prune_decision, reported_without_file, unconfirmed,
 };
-pub use receipts::{Receipts, addon_of, committing};
-pub use roll_up::{Outcome, is_prune_turn, roll_up};
+pub use receipts::{Receipts, committing};
+pub use roll_up::{Outcome, roll_up};
 pub use snapshot::Snapshot;
 pub use taken_back::ready_taken_back;
 

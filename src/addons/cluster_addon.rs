@@ -1,6 +1,6 @@
 //! The `ClusterAddon` of a Cluster: the Cluster that it was made for, and its desired state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gotemplate::Seen;
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
@@ -27,6 +28,17 @@ pub fn cluster_uid(addon: &ClusterAddon) -> Option<&str> {
 #[must_use]
 pub fn is_made_for(addon: &ClusterAddon, cluster: &Cluster) -> bool {
     cluster_uid(addon) == cluster.uid()
+}
+
+/// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
+pub(super) fn possibly_owned(
+    addon: &ClusterAddon,
+    owned: &[Arc<FluxObject>],
+) -> BTreeSet<(FluxKind, String)> {
+    let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
+    let named = named.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.clone())));
+    let named = named.filter(|(kind, _)| !kind.is_source());
+    owned.iter().map(|object| (object.kind(), object.name().to_owned())).chain(named).collect()
 }
 
 /// Decides the action for a Cluster and its `ClusterAddon`.

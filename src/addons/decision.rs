@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::revision::due_forced_upgrades;
-use super::{Snapshot, addon_of, open_request};
-use crate::api::{ClusterAddon, Reason};
-use crate::foreign::capi::Cluster;
+use super::{Snapshot, open_request, snapshot};
+use crate::api::{ClusterAddon, Reason, labels};
+use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, Hold};
@@ -16,7 +15,7 @@ use crate::names::{AddonName, ReleaseName};
 use crate::plan::delivery::{Action, Baseline, action, waits_for_other_kind};
 use crate::plan::{Plan, PlanError, PlannedObject, Step};
 use crate::release::Release;
-use crate::rollup::{ConditionStatus, Report, Retries, due_retries};
+use crate::rollup::{ConditionStatus, Expected, Report, Retries, due_retries, is_forced_upgrade_due};
 
 /// The facts about a Cluster that is not being deleted.
 #[derive(Clone, Debug)]
@@ -100,6 +99,12 @@ impl Available<'_> {
 /// Returns the objects of addons in a plan.
 pub(super) fn planned_addons(plan: &Plan) -> impl Iterator<Item = &PlannedObject> {
     plan.objects().filter(|object| object.step == Step::Addons)
+}
+
+/// Returns the addon that an object delivers.
+#[must_use]
+pub fn addon_of(object: &PlannedObject) -> &str {
+    text(&object.value, &["metadata", "labels", labels::ADDON])
 }
 
 /// Returns the hold because of which a plan delivers nothing to its Cluster, if any.
@@ -244,6 +249,23 @@ fn delivery(available: &Available) -> Delivery {
 fn has_other_kind(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
     let other = snapshot.get(other_kind(&planned.id.kind).as_str(), &planned.id.name);
     waits_for_other_kind(other.map(|other| &other.object), &snapshot.addon)
+}
+
+/// Lists the objects of which Flux reports the success of an upgrade that has not happened. Flux is asked once to upgrade them.
+/// An object that is written now is upgraded anyway.
+fn due_forced_upgrades(snapshot: &Snapshot, decision: &Decision) -> Vec<Arc<FluxObject>> {
+    let is_as_planned = |addon: &str| {
+        let write = decision.actions.get(addon).map(|action| action.write);
+        write == Some(AddonWrite::Deliver(Action::Nothing))
+    };
+    let due = snapshot.addons_before().filter_map(|addon| {
+        let since = addon.since.as_ref().map_or(snapshot.now, |since| since.0);
+        let kept = Expected::kept(addon.expected.as_ref()?, since)?;
+        let expected = Expected { revision_before: addon.revision_before, ..kept };
+        let object = snapshot::named(&snapshot.objects, addon.object.as_ref()?)?;
+        (is_as_planned(&addon.name) && is_forced_upgrade_due(object, &expected)).then(|| object.clone())
+    });
+    due.collect()
 }
 
 /// Whether a release was delivered before.

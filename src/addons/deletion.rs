@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::cluster_addon::possibly_owned;
 use super::cluster_uid;
-use super::handover::possibly_owned;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, field, text};

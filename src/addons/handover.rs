@@ -7,6 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
+use super::cluster_addon::possibly_owned;
 use super::{cluster_uid, is_addon_deleted};
 use crate::api::{ClusterAddon, labels};
 use crate::foreign::capi::Cluster;
@@ -68,17 +69,6 @@ pub(super) fn decide_disown<'a>(object: &FluxObject, heir: Heir<'a>) -> Disown<'
         Heir::Next(cluster) => Disown { suspend: false, remove_owner: true, handed_over: Some(cluster) },
         Heir::Orphaned => Disown { suspend, remove_owner: true, handed_over: None },
     }
-}
-
-/// Returns kind and name of the objects that a `ClusterAddon` may own: cached objects, and those that its status names.
-pub(super) fn possibly_owned(
-    addon: &ClusterAddon,
-    owned: &[Arc<FluxObject>],
-) -> BTreeSet<(FluxKind, String)> {
-    let named = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
-    let named = named.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.clone())));
-    let named = named.filter(|(kind, _)| !kind.is_source());
-    owned.iter().map(|object| (object.kind(), object.name().to_owned())).chain(named).collect()
 }
 
 /// Whether an object has the operator's label, by which the watches select.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Facts, Receipts, Snapshot, Target, is_prune_turn};
+use super::{Available, Facts, Receipts, Snapshot, Target};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::Cluster;
@@ -197,6 +197,14 @@ pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
     let (release, by_git) = (kinds(available.release), available.stack.delivery.git().is_some());
     let facts = PruneFacts { addon, release, objects, by_git, without_file };
     candidates(&facts, |addon| is_prune_turn(available, receipts, addon))
+}
+
+/// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form.
+#[must_use]
+pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
+    let is_turn =
+        receipts.is_delivered(available) && !available.is_suspended && available.elsewhere.is_none();
+    is_turn || receipts.waits_for_old(addon)
 }
 
 /// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects

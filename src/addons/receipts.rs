@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::decision::planned_addons;
-use super::{AddonAction, AddonWrite, Decision, Delivery, Facts, Target, committed_by};
-use crate::api::{ClusterAddon, Reason, labels};
-use crate::foreign::capi::text;
+use super::decision::{addon_of, planned_addons};
+use super::{AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, committed_by};
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::plan::delivery::Action;
 use crate::plan::repair::Wait;
-use crate::plan::{ObjectId, Plan, PlannedObject, existing};
+use crate::plan::{ObjectId, Plan, existing};
 use crate::release::Addon;
 
 /// The results of the writes for a Cluster.
@@ -124,6 +123,11 @@ impl Receipts {
             && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
     }
 
+    /// Whether everything in a release is delivered.
+    pub(super) fn is_delivered(&self, available: &Available) -> bool {
+        available.plan.held().is_empty() && self.is_complete(&available.plan)
+    }
+
     /// Returns the repairs that wait.
     pub fn waiting_repairs(&self) -> impl Iterator<Item = &Wait> {
         self.repairs.values().chain(self.source_repair.iter().map(|(_, wait)| wait))
@@ -173,10 +177,4 @@ impl Receipts {
 #[must_use]
 pub fn committing() -> Hold {
     Hold { reason: Reason::Committing, message: "it waits for the next commit".to_owned() }
-}
-
-/// Returns the addon that an object delivers.
-#[must_use]
-pub fn addon_of(object: &PlannedObject) -> &str {
-    text(&object.value, &["metadata", "labels", labels::ADDON])
 }

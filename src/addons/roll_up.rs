@@ -63,19 +63,6 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
     Outcome { status, verdicts, holds, next, is_committer_new }
 }
 
-/// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form.
-#[must_use]
-pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
-    let is_turn =
-        is_delivered(available, receipts) && !available.is_suspended && available.elsewhere.is_none();
-    is_turn || receipts.waits_for_old(addon)
-}
-
-/// Whether everything in the release is delivered.
-fn is_delivered(available: &Available, receipts: &Receipts) -> bool {
-    available.plan.held().is_empty() && receipts.is_complete(&available.plan)
-}
-
 /// Returns the reason why nothing of the release is delivered, if any.
 fn release_hold(release: &Report) -> Option<Reason> {
     Reason::of(&release.reason).filter(|_| release.status != ConditionStatus::True)
@@ -182,7 +169,7 @@ impl View<'_> {
             release: available.ready.clone(),
             addons,
             of_desired: !has_another,
-            delivered: is_delivered(available, receipts) && pruning.candidates.is_empty(),
+            delivered: receipts.is_delivered(available) && pruning.candidates.is_empty(),
             pruned: pruning.pruned.clone(),
             committed_by: receipts.committed_by.clone(),
             inputs: is_rendered.then(|| rendered_inputs(available.release, &available.inputs)),

@@ -4,7 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::{Value, json};
 
 use super::*;
-use crate::addons::handover::{decide_disown, possibly_owned, unaccounted};
+use crate::addons::cluster_addon::possibly_owned;
+use crate::addons::handover::{decide_disown, unaccounted};
 
 #[test]
 fn disown_suspends_orphaned_or_deleted_object() {
