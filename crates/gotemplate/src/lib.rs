@@ -83,14 +83,14 @@ impl Template {
     }
 }
 
-/// Checks the syntax of a template of another program, such as one of a Helm chart. It may have any length, and call any
-/// function. The name is shown in the error.
+/// Checks the syntax of a template of another program, such as one of a Helm chart. It may have any length, though its tree
+/// takes a hundred times the memory of the source, and call any function. The name is shown in the error.
 ///
 /// # Errors
 ///
 /// Go would not parse it, whatever functions there are.
 pub fn check_syntax(name: &str, source: &str) -> Result<(), ParseError> {
-    parse::check(source).map_err(|wrong| ParseError {
+    parse::check(name, source).map_err(|wrong| ParseError {
         place: Place::at(name, source, wrong.offset),
         message: wrong.message,
         suggestion: wrong.suggestion,

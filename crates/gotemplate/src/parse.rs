@@ -32,8 +32,8 @@ pub(super) fn parse(name: &str, source: &str) -> Parsed<Templates> {
 
 /// Checks the syntax of a source of any length, with any functions. A source beyond the other limits passes: Go may
 /// accept it.
-pub(super) fn check(source: &str) -> Parsed<()> {
-    match parse_with(Known::AnyName, "", source) {
+pub(super) fn check(name: &str, source: &str) -> Parsed<()> {
+    match parse_with(Known::AnyName, name, source) {
         Err(wrong) if !wrong.is_ours => Err(wrong),
         _ => Ok(()),
     }

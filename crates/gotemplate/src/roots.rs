@@ -20,8 +20,8 @@ const NODES: usize = 100_000;
 pub struct OutsideRead {
     /// The field, from the root of the data.
     pub field: FieldPath,
-    /// Whether the template waits for the field as soon as it comes to this place; otherwise it only tests the field, or
-    /// never comes here.
+    /// Whether the template waits for the field as soon as it comes to this place, and the data decide whether it does;
+    /// otherwise it only tests the field, or may never come here.
     pub is_needed: bool,
     /// The place of the read.
     pub place: Place,
@@ -43,7 +43,10 @@ pub(super) fn outside(
         followed: BTreeSet::new(),
         nodes: 0,
         open: 0,
-        is_dead: false,
+        unsure_operands: 0,
+        data_operands: 0,
+        is_unsure: false,
+        may_have_left: false,
     };
     reader.template(name, &Value::Data, 0);
     let found = reader.found.into_iter();
@@ -75,6 +78,8 @@ enum Value {
     Data,
     /// Nothing, whatever the data are.
     Absent(Read),
+    /// Not decided by the data alone: made of absent values, of all data or of nothing, such as `not .absent`.
+    Unsure,
     /// Any other value.
     Other,
 }
@@ -84,13 +89,19 @@ struct Reader<'t, 'r> {
     roots: &'r [&'static str],
     /// The reads, and whether the template waits for each.
     found: BTreeMap<Read, bool>,
-    /// Templates that were followed already, with their dot and whether they are dead.
+    /// Templates that were followed already, with their dot and whether no render may come to them.
     followed: BTreeSet<(String, Value, bool)>,
     nodes: usize,
     /// Number of open lists of nodes.
     open: usize,
-    /// Whether no render comes to this place.
-    is_dead: bool,
+    /// Number of operands so far that are absent or unsure.
+    unsure_operands: usize,
+    /// Number of operands so far that are decided by the data.
+    data_operands: usize,
+    /// Whether there may be no data for which a render comes to this place.
+    is_unsure: bool,
+    /// Whether a render may have left the body of the `range` at an earlier place, whatever the data are.
+    may_have_left: bool,
 }
 
 type Variables = Vec<(String, Value)>;
@@ -98,7 +109,7 @@ type Variables = Vec<(String, Value)>;
 impl Reader<'_, '_> {
     fn need(&mut self, value: &Value) {
         if let Value::Absent(read) = value
-            && !self.is_dead
+            && !self.is_unsure
         {
             self.found.insert(read.clone(), true);
         }
@@ -112,6 +123,7 @@ impl Reader<'_, '_> {
             }
             Value::Absent(read) if !names.is_empty() => read.segments,
             value if names.is_empty() => return value,
+            Value::Unsure => return Value::Unsure,
             _ => return Value::Other,
         };
         segments.extend(names.iter().cloned());
@@ -123,7 +135,7 @@ impl Reader<'_, '_> {
 
     fn template(&mut self, name: &str, dot: &Value, depth: usize) {
         let Some(nodes) = self.templates.get(name) else { return };
-        if depth == DEPTH || !self.followed.insert((name.to_owned(), dot.clone(), self.is_dead)) {
+        if depth == DEPTH || !self.followed.insert((name.to_owned(), dot.clone(), self.is_unsure)) {
             return;
         }
         let mut variables = vec![("$".to_owned(), dot.clone())];
@@ -135,13 +147,19 @@ impl Reader<'_, '_> {
             return;
         }
         self.open += 1;
+        let was_unsure = self.is_unsure;
         for node in nodes {
             self.nodes += 1;
             if self.nodes > NODES {
                 break;
             }
             match node {
-                Node::Text(_) | Node::Break | Node::Continue => {}
+                Node::Text(_) => {}
+                Node::Break | Node::Continue => {
+                    self.may_have_left |= self.is_unsure;
+                    // No render comes to the rest of the list.
+                    self.is_unsure = true;
+                }
                 Node::Action(pipeline) => {
                     let value = self.pipeline(pipeline, dot, variables);
                     if pipeline.variables.is_empty() {
@@ -152,11 +170,13 @@ impl Reader<'_, '_> {
                 Node::Range(range) => self.range(range, dot, variables, depth),
                 Node::Call(call) => self.call(call, dot, variables, depth),
             }
+            self.is_unsure |= self.may_have_left;
         }
+        self.is_unsure = was_unsure;
         self.open -= 1;
     }
 
-    /// Walks a list that no render comes to if `value` is absent.
+    /// Walks the list for when `value` is true: no render comes to it if the value is absent.
     fn walk_if(
         &mut self,
         value: &Value,
@@ -165,33 +185,42 @@ impl Reader<'_, '_> {
         variables: &mut Variables,
         depth: usize,
     ) {
-        let was_dead = self.is_dead;
-        self.is_dead |= matches!(value, Value::Absent(_));
+        let was_unsure = self.is_unsure;
+        self.is_unsure |= matches!(value, Value::Absent(_) | Value::Unsure);
         let known = variables.len();
         self.walk(nodes, dot, variables, depth);
         variables.truncate(known);
-        self.is_dead = was_dead;
+        self.is_unsure = was_unsure;
     }
 
     fn branches(&mut self, branches: &Branches, dot: &Value, variables: &mut Variables, depth: usize) {
         let known = variables.len();
+        let was_unsure = self.is_unsure;
         for (condition, body) in &branches.conditions {
             let value = self.pipeline(condition, dot, variables);
             let inside = if branches.moves_dot { &value } else { dot };
             self.walk_if(&value, body, inside, variables, depth);
+            self.is_unsure |= may_always_hold(&value);
         }
         self.walk(&branches.otherwise, dot, variables, depth);
+        self.is_unsure = was_unsure;
         variables.truncate(known);
     }
 
     fn range(&mut self, range: &RangeNode, dot: &Value, variables: &mut Variables, depth: usize) {
         let known = variables.len();
         let value = self.pipeline(&range.pipeline, dot, variables);
+        let element = if value == Value::Other { Value::Other } else { Value::Unsure };
         for (_, variable) in variables.iter_mut().skip(known) {
-            *variable = Value::Other;
+            *variable = element.clone();
         }
-        self.walk_if(&value, &range.body, &Value::Other, variables, depth);
+        let may_have_left = std::mem::take(&mut self.may_have_left);
+        self.walk_if(&value, &range.body, &element, variables, depth);
+        self.may_have_left = may_have_left;
+        let was_unsure = self.is_unsure;
+        self.is_unsure |= may_always_hold(&value);
         self.walk(&range.otherwise, dot, variables, depth);
+        self.is_unsure = was_unsure;
         variables.truncate(known);
     }
 
@@ -202,16 +231,23 @@ impl Reader<'_, '_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline, dot: &Value, variables: &mut Variables) -> Value {
         let mut piped = None;
+        let (unsure, data) = (self.unsure_operands, self.data_operands);
         for command in &pipeline.commands {
             piped = Some(self.command(command, piped.take(), dot, variables));
         }
-        let value = piped.unwrap_or(Value::Other);
+        let mut value = piped.unwrap_or(Value::Other);
+        if value == Value::Other && (self.unsure_operands > unsure || self.data_operands == data) {
+            value = Value::Unsure;
+        }
         for name in &pipeline.variables {
             if !pipeline.assigns {
                 variables.push((name.clone(), value.clone()));
             } else if let Some((_, variable)) = variables.iter_mut().rev().find(|(known, _)| known == name) {
                 // Whether a render comes here is not known.
-                *variable = Value::Other;
+                *variable = match value {
+                    Value::Other if !self.is_unsure => Value::Other,
+                    _ => Value::Unsure,
+                };
             }
         }
         value
@@ -234,8 +270,14 @@ impl Reader<'_, '_> {
 
     fn operand(&mut self, operand: &Operand, dot: &Value, variables: &mut Variables) -> Value {
         let offset = operand.span.start;
-        match &operand.kind {
-            OperandKind::Function(function) => self.function(function, operand, &[], None, dot, variables),
+        let value = match &operand.kind {
+            OperandKind::Function(function) => {
+                return self.function(function, operand, &[], None, dot, variables);
+            }
+            OperandKind::Parentheses(pipeline) => return self.pipeline(pipeline, dot, variables),
+            OperandKind::Nil | OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Text(_) => {
+                return Value::Other;
+            }
             OperandKind::Dot => dot.clone(),
             OperandKind::Field(names) => self.field(dot.clone(), names, offset),
             OperandKind::Variable(name, names) => {
@@ -243,15 +285,16 @@ impl Reader<'_, '_> {
                 let value = known.map_or(Value::Other, |(_, value)| value.clone());
                 self.field(value, names, offset)
             }
-            OperandKind::Parentheses(pipeline) => self.pipeline(pipeline, dot, variables),
             OperandKind::Chain(inner, names) => {
                 let value = self.operand(inner, dot, variables);
                 self.field(value, names, offset)
             }
-            OperandKind::Nil | OperandKind::Bool(_) | OperandKind::Number(_) | OperandKind::Text(_) => {
-                Value::Other
-            }
+        };
+        match value {
+            Value::Absent(_) | Value::Unsure => self.unsure_operands += 1,
+            Value::Data | Value::Other => self.data_operands += 1,
         }
+        value
     }
 
     fn function(
@@ -263,8 +306,10 @@ impl Reader<'_, '_> {
         dot: &Value,
         variables: &mut Variables,
     ) -> Value {
-        if function.name == "and" {
-            return self.all(others, piped, dot, variables);
+        match function.name {
+            "and" => return self.all(others, piped, dot, variables),
+            "or" => return self.any(others, piped, dot, variables),
+            _ => {}
         }
         let mut arguments: Vec<Value> = Vec::with_capacity(others.len() + 1);
         arguments.extend(others.iter().map(|other| self.operand(other, dot, variables)));
@@ -277,22 +322,29 @@ impl Reader<'_, '_> {
                 self.need(argument);
             }
         }
-        let is_absent = |value: &Value| matches!(value, Value::Absent(_));
         match (function.name, arguments.as_slice()) {
-            ("or", all) if all.iter().all(is_absent) => all.last().cloned().unwrap_or(Value::Other),
             ("default", [other, given]) if is_absent(given) => other.clone(),
             ("index", [Value::Data, ..]) => match others.get(1).map(|key| &key.kind) {
                 Some(OperandKind::Text(key)) => {
                     let name = String::from_utf8_lossy(key).into_owned();
                     self.field(Value::Data, &[name], operand.span.start)
                 }
-                _ => Value::Other,
+                _ => self.unsure(),
             },
+            // Such as `hasKey . "absent"`.
+            (_, all) if all.contains(&Value::Data) => self.unsure(),
             _ => Value::Other,
         }
     }
 
-    /// Follows `and`: no render comes to what stands after an absent field.
+    /// Returns a value that absent fields may decide.
+    fn unsure(&mut self) -> Value {
+        self.unsure_operands += 1;
+        Value::Unsure
+    }
+
+    /// Follows `and`: no render comes to what stands after an absent field, and maybe none to what stands after a value that
+    /// absent fields decide.
     fn all(
         &mut self,
         others: &[Operand],
@@ -300,18 +352,52 @@ impl Reader<'_, '_> {
         dot: &Value,
         variables: &mut Variables,
     ) -> Value {
-        let was_dead = self.is_dead;
+        let was_unsure = self.is_unsure;
         let mut absent = None;
         for other in others {
+            let unsure = self.unsure_operands;
             let value = self.operand(other, dot, variables);
-            if matches!(value, Value::Absent(_)) {
-                self.is_dead = true;
+            self.is_unsure |= self.unsure_operands > unsure;
+            if is_absent(&value) {
                 absent.get_or_insert(value);
             }
         }
-        self.is_dead = was_dead;
-        absent.or(piped.filter(|value| matches!(value, Value::Absent(_)))).unwrap_or(Value::Other)
+        self.is_unsure = was_unsure;
+        absent.or(piped.filter(is_absent)).unwrap_or(Value::Other)
     }
+
+    /// Follows `or`: every render comes to what stands after an absent field, but maybe none to what stands after a value
+    /// that absent fields decide.
+    fn any(
+        &mut self,
+        others: &[Operand],
+        piped: Option<Value>,
+        dot: &Value,
+        variables: &mut Variables,
+    ) -> Value {
+        let was_unsure = self.is_unsure;
+        let mut last = None;
+        let mut all_absent = true;
+        for other in others {
+            let unsure = self.unsure_operands;
+            let value = self.operand(other, dot, variables);
+            self.is_unsure |= self.unsure_operands > unsure && !is_absent(&value);
+            all_absent &= is_absent(&value);
+            last = Some(value);
+        }
+        self.is_unsure = was_unsure;
+        let last = piped.or(last);
+        last.filter(|value| all_absent && is_absent(value)).unwrap_or(Value::Other)
+    }
+}
+
+fn is_absent(value: &Value) -> bool {
+    matches!(value, Value::Absent(_))
+}
+
+/// Whether a condition with this value may hold in every render.
+fn may_always_hold(value: &Value) -> bool {
+    matches!(value, Value::Unsure | Value::Data)
 }
 
 #[cfg(test)]

@@ -59,6 +59,61 @@ fn template_does_not_wait_for_a_root_that_it_tests() {
     }
 }
 
+/// A render comes to the first read only if an absent field lets it, so that the template may be one that never waits.
+#[test]
+fn place_that_an_absent_field_decides_on_is_not_sure() {
+    for source in [
+        "{{ if not .M }}a{{ else }}{{ .M.x }}{{ end }}",
+        "{{ if not (not .M) }}{{ .M.x }}{{ end }}",
+        "{{ if .Cluster.a }}a{{ else if not .M }}b{{ else }}{{ .M.x }}{{ end }}",
+        "{{ if empty .M }}a{{ else }}{{ .M.x }}{{ end }}",
+        "{{ if hasKey . \"M\" }}{{ .M.x }}{{ end }}",
+        "{{ with get . \"M\" }}{{ $.M.x }}{{ end }}",
+        "{{ if . | toJson | contains \"M\" }}{{ .M.x }}{{ end }}",
+        "{{ if . }}a{{ else }}{{ .M.x }}{{ end }}",
+        "{{ range $key, $value := . }}{{ if eq $key \"M\" }}{{ $.M.x }}{{ end }}{{ end }}",
+        "{{ if eq (.M.x | default \"\") \"a\" }}{{ .M.x }}{{ end }}",
+        "{{ if and .Cluster.a (not .M) }}a{{ else }}{{ .M.x }}{{ end }}",
+        "{{ if or .M .Cluster.a }}{{ .M.x }}{{ end }}",
+        "{{ if or (not .M) (eq .M.x 1 | quote) }}a{{ end }}",
+        "{{ if or (not .M) (quote .M.x) }}a{{ end }}",
+        "{{ if and (empty .M | not) (quote .M.x) }}a{{ end }}",
+        "{{ $m := default dict .M }}{{ if $m.x }}{{ .M.x }}{{ end }}",
+        "{{ $m := false }}{{ if .M }}{{ $m = true }}{{ end }}{{ if $m }}{{ .M.x }}{{ end }}",
+        "{{ $m := .Cluster.a }}{{ $m = .M }}{{ if $m }}{{ .M.x }}{{ end }}",
+        "{{ $debug := false }}{{ if $debug }}{{ .M.x }}{{ end }}",
+        "{{ if false }}{{ .M.x }}{{ end }}",
+        "{{ with default dict .M }}{{ if .x }}{{ $.M.x }}{{ end }}{{ end }}",
+        "{{ define \"t\" }}{{ if .m }}{{ .m.x }}{{ end }}{{ end }}{{ template \"t\" dict \"m\" .M }}",
+        "{{ range .Cluster.a }}{{ break }}{{ $.M.x }}{{ end }}",
+        "{{ range .Cluster.a }}{{ if not $.M }}{{ continue }}{{ end }}{{ $.M.x }}{{ end }}",
+        "{{ range .Cluster.a }}{{ if .b }}{{ if not $.M }}{{ break }}{{ end }}{{ end }}{{ $.M.x }}{{ end }}",
+        "{{ range $.M | default list }}{{ $.M.x }}{{ end }}",
+        "{{ range list 1 | default .M }}{{ . }}{{ else }}{{ .M.x }}{{ end }}",
+    ] {
+        let all = reads(source);
+        assert!(all.iter().all(|read| read.contains('?')), "{source}: {all:?}");
+    }
+}
+
+#[test]
+fn place_that_the_data_decide_on_is_sure() {
+    for (source, expected) in [
+        ("{{ if .M }}a{{ else }}{{ .N }}{{ end }}", ".N!1:26"),
+        ("{{ if not .M }}a{{ end }}{{ .N }}", ".N!1:29"),
+        ("{{ if eq .Cluster.a \"b\" }}{{ .N }}{{ end }}", ".N!1:30"),
+        ("{{ if .Cluster.a }}a{{ else if .Cluster.b }}b{{ else }}{{ .N }}{{ end }}", ".N!1:59"),
+        ("{{ $a := .Cluster.a }}{{ if $a.b }}{{ .N }}{{ end }}", ".N!1:39"),
+        ("{{ if (index . \"Cluster\").a }}{{ .N }}{{ end }}", ".N!1:34"),
+        ("{{ with . }}{{ .N }}{{ end }}", ".N!1:16"),
+        ("{{ or .M (quote .N) }}", ".N!1:17"),
+        ("{{ range .Cluster.a }}{{ if .b }}{{ break }}{{ end }}{{ $.N }}{{ end }}", ".N!1:57"),
+        ("{{ range .Cluster.a }}{{ if not $.M }}{{ break }}{{ end }}{{ end }}{{ .N }}", ".N!1:71"),
+    ] {
+        assert!(reads(source).contains(&expected.to_owned()), "{source}: {:?}", reads(source));
+    }
+}
+
 #[test]
 fn fields_of_other_values_are_not_roots() {
     for source in [
