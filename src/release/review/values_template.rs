@@ -24,8 +24,10 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
             continue;
         };
         let Ok(template) = Template::parse(path, source) else { continue };
-        let reads = template.reads_outside(&ROOTS).into_iter();
-        findings.extend(reads.take(MAX_READS).map(|read| finding(path, source, &read)));
+        let mut reads = template.reads_outside(&ROOTS);
+        // An error must not be hidden by warnings before it.
+        reads.sort_by_key(|read| !read.is_needed);
+        findings.extend(reads.iter().take(MAX_READS).map(|read| finding(path, source, read)));
     }
 }
 

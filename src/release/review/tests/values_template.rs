@@ -52,6 +52,17 @@ fn root_that_was_meant_is_in_the_hint() {
 }
 
 #[test]
+fn error_after_many_warnings_is_reported() {
+    let source = format!("{}b: {{{{ .Values.y }}}}\n", "# {{ .Values.x | default 1 }}\n".repeat(100));
+    let findings = found(&Stack::good().with(OWN, &source));
+    let errors: Vec<_> = findings.iter().filter(|found| found.severity == Severity::Error).collect();
+    assert_eq!(
+        (errors.len(), errors.first().and_then(|error| error.line), findings.len()),
+        (1, Some(101), 20)
+    );
+}
+
+#[test]
 fn number_of_findings_is_limited() {
     assert_eq!(found(&Stack::good().with(OWN, &"a: {{ .Values.x }}\n".repeat(100))).len(), 20);
 }
