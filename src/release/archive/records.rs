@@ -11,13 +11,18 @@ pub(super) fn sparse() -> io::Error {
     io::Error::other("it has a sparse file")
 }
 
-/// Returns the path of an entry: its last record `path`, or otherwise that of its header.
+/// Returns the path of an entry: its last record `path`, or otherwise that of its header, which may be a long name of GNU.
+/// An entry that has both is refused if they differ: readers do not agree on which one counts.
 pub(super) fn path<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Vec<u8>> {
     let size = entry.size();
-    let mut path = None;
+    let mut path: Option<Vec<u8>> = None;
+    let mut first = None;
     for (name, value) in records(entry.pax_extensions()?)? {
         match name.as_slice() {
-            b"path" => path = Some(value),
+            b"path" => {
+                first.get_or_insert_with(|| value.clone());
+                path = Some(value);
+            }
             b"size" if std::str::from_utf8(&value).ok().and_then(|size| size.parse().ok()) != Some(size) => {
                 return Err(io::Error::other("the headers of an entry have two sizes"));
             }
@@ -25,7 +30,12 @@ pub(super) fn path<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<Vec<u8>> {
             _ => {}
         }
     }
-    Ok(path.unwrap_or_else(|| entry.path_bytes().into_owned()))
+    // For the crate, a long name of GNU counts before the first record.
+    let own = entry.path_bytes().into_owned();
+    if first.is_some_and(|first| first != own) {
+        return Err(io::Error::other("an entry has two paths, one by GNU's and one by POSIX's rules"));
+    }
+    Ok(path.unwrap_or(own))
 }
 
 /// Checks a global header: its records would be those of every later entry. Git writes only a comment.

@@ -289,6 +289,21 @@ fn last_path_record_counts() {
 }
 
 #[test]
+fn long_name_beside_a_path_record_is_refused() {
+    let read = |name: &[u8]| {
+        let entries: [Raw<'_>; 3] = [
+            ("././@LongLink", EntryType::GNULongName, "", name),
+            ("x", EntryType::XHeader, "", b"15 path=second\n"),
+            ("a", EntryType::Regular, "", b"one"),
+        ];
+        unpack(&raw_archive(entries), "x.tgz", &Limits::default())
+    };
+    let findings = read(b"first\0").unwrap_err();
+    assert!(findings.to_string().contains("an entry has two paths"), "{findings}");
+    assert!(read(b"second\0").unwrap().get("second").is_some());
+}
+
+#[test]
 fn ambiguous_records_are_refused() {
     let sparse = "it has a sparse file";
     for (records, message) in [
