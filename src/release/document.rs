@@ -1,7 +1,9 @@
 //! YAML files of a release as a tree in which every key and value has its place, so that all errors in a file can be
 //! reported together, with line and column.
 
-use serde_yaml::{Error, Location};
+use std::str::Utf8Error;
+
+use serde_yaml::{DuplicateKeyPolicy, Error, Location};
 
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
@@ -41,6 +43,9 @@ const ALIASES: usize = 1_000;
 /// Maximum number of values that aliases stand for in one file.
 const ALIASED: usize = 20_000;
 
+/// The message about a file of several documents.
+pub(super) const SECOND_DOCUMENT: &str = "the file has a second YAML document, where only one is read";
+
 /// Returns the options for YAML of releases: legacy octal numbers, as in Go, and a limit on nesting.
 pub(super) fn options(strict_booleans: bool, depth: usize) -> serde_yaml::Options {
     let mut options = serde_yaml::options! {
@@ -70,8 +75,30 @@ impl<'a> Document<'a> {
         limits: &Limits,
         findings: &mut Findings,
     ) -> Option<Self> {
+        Self::read_with(files, path, options(strict_booleans, DEPTH), limits, findings)
+    }
+
+    /// Reads the file as [`Document::read`] does, by the rules of Go's readers: the last one of equal keys counts.
+    pub(super) fn read_leniently(
+        files: &'a Files,
+        path: &'a str,
+        limits: &Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let mut options = options(false, DEPTH);
+        options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+        Self::read_with(files, path, options, limits, findings)
+    }
+
+    fn read_with(
+        files: &'a Files,
+        path: &'a str,
+        options: serde_yaml::Options,
+        limits: &Limits,
+        findings: &mut Findings,
+    ) -> Option<Self> {
         let source = read_text(files, path, limits.yaml_file, findings)?;
-        match serde_yaml::from_str_with_options(source, options(strict_booleans, DEPTH)) {
+        match serde_yaml::from_str_with_options(source, options) {
             Ok(root) => Some(Self { path, lines: source.lines().collect(), root }),
             Err(error) => {
                 findings.push(yaml_finding(&error, DEPTH, path, source));
@@ -103,15 +130,20 @@ pub(super) fn read_text<'a>(
     match std::str::from_utf8(content) {
         Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            let before = content.get(..error.valid_up_to()).unwrap_or_default();
-            let before = String::from_utf8_lossy(before);
-            let line = 1 + before.matches('\n').count() as u64;
-            let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
-            let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: invalid byte");
-            findings.push(finding.at(line, column, &String::from_utf8_lossy(content)));
+            findings.push(not_utf8(path, content, &error));
             None
         }
     }
+}
+
+/// Returns the finding of a file that is not UTF-8.
+pub(super) fn not_utf8(path: &str, content: &[u8], error: &Utf8Error) -> Finding {
+    let before = content.get(..error.valid_up_to()).unwrap_or_default();
+    let before = String::from_utf8_lossy(before);
+    let line = 1 + before.matches('\n').count() as u64;
+    let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
+    let finding = Finding::error(Reason::InvalidYaml, path, "the file is not UTF-8: invalid byte");
+    finding.at(line, column, &String::from_utf8_lossy(content))
 }
 
 /// Converts an error of the YAML reader to a finding.
@@ -128,6 +160,7 @@ pub(super) fn yaml_finding(error: &Error, depth: usize, path: &str, source: &str
             Reason::InvalidField,
             format!("{value} is a number in YAML, but not in JSON: Kubernetes cannot store it"),
         ),
+        Error::MultipleDocuments { .. } => (Reason::InvalidYaml, SECOND_DOCUMENT.to_owned()),
         _ if yaml::limit(inner, &options).is_some() => {
             (Reason::YamlBudgetExceeded, yaml::message(inner, &options))
         }

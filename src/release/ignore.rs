@@ -46,7 +46,7 @@ const DEFAULTS: [&str; 20] = [
 const MAX_LINE: usize = 64 << 10;
 
 /// Maximum number of patterns: more are an attack, because each is compared with each file.
-const MAX_PATTERNS: usize = 1_000;
+pub(super) const MAX_PATTERNS: usize = 1_000;
 
 /// The rules by which Flux leaves out files.
 #[derive(Clone, Debug)]

@@ -7,17 +7,43 @@ mod kustomization;
 mod manifests;
 mod metadata;
 mod pointers;
+mod shape;
 mod text;
 mod values_template;
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use super::files::{Files, Limits};
-use super::finding::Findings;
+use super::finding::{Finding, Findings, Reason};
 use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
 
 pub(super) use pointers::check as check_pointers;
 
+/// The stack for the review: each level of YAML takes much of it, and files for Flux and Helm may have many.
+const STACK: usize = 64 << 20;
+
 /// Reports what is refused of an unpacked release although [`Release::load`](super::Release::load) reads it.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
+    let review = || {
+        let mut found = Findings::default();
+        check_here(files, limits, &mut found);
+        found
+    };
+    findings.extend(thread::scope(|scope| {
+        match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, review) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(error) => {
+                let message = format!("the release cannot be checked: no memory for a thread ({error})");
+                Finding::error(Reason::LimitExceeded, "", message).hint("try again").into()
+            }
+        }
+    }));
+}
+
+fn check_here(files: &Files, limits: &Limits, findings: &mut Findings) {
+    // What archives of charts hold together is limited.
+    let limits = &mut limits.clone();
     pointers::check(files, findings);
     values_template::check(files, limits, findings);
     chart::check(files, CLUSTER_CLASS, limits, findings);

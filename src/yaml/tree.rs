@@ -29,11 +29,11 @@ pub enum Node {
 }
 
 impl Node {
-    /// Returns the value of a key; `None` if there is none, or this is not a mapping.
+    /// Returns the value of a key, the last one if several are allowed; `None` if there is none, or this is not a mapping.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Placed<Self>> {
         let Self::Mapping(entries) = self else { return None };
-        entries.iter().find(|(name, _)| name.value == key).map(|(_, value)| value)
+        entries.iter().rev().find(|(name, _)| name.value == key).map(|(_, value)| value)
     }
 }
 

@@ -25,6 +25,8 @@ impl Wildcard {
         let mut rest = pattern.chars();
         while let Some(character) = rest.next() {
             tokens.push(match character {
+                // More of them match the same, and take time.
+                '*' if matches!(tokens.last(), Some(Token::Many)) => continue,
                 '*' => Token::Many,
                 '?' => Token::One,
                 '[' => parse_class(&mut rest)?,

@@ -6,12 +6,10 @@ use std::collections::BTreeSet;
 use crate::release::files::{File, Files};
 use crate::release::finding::{Finding, Findings, Reason};
 
-use super::kustomization::{self, Resource};
+use super::kustomization;
 use super::pointers::is_pointer;
-use super::text::{Shape, documents};
-
-/// The names of a kustomization, in the order in which Kustomize looks for them.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+use super::shape::{Kind, Shape};
+use super::text::{Keys, first_finding};
 
 /// Checks the manifests in this directory of a release, which Flux applies.
 pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) {
@@ -34,7 +32,7 @@ impl Manifests<'_> {
         if !self.seen.insert(directory.to_owned()) {
             return;
         }
-        if let Some(path) = self.kustomization(directory) {
+        if let Some(path) = kustomization::find(self.files, directory) {
             return self.named(directory, &path);
         }
         let mut applied = Vec::new();
@@ -56,13 +54,10 @@ impl Manifests<'_> {
     fn named(&mut self, directory: &str, path: &str) {
         let (resources, findings) = kustomization::read(self.files, self.root, directory, path);
         self.findings.extend(findings);
-        for Resource { path, missing } in resources {
-            if let Some(file) = self.files.get(&path) {
-                self.manifest(path, file);
-            } else if self.kustomization(&path).is_some() {
-                self.directory(&path);
-            } else {
-                self.findings.push(missing);
+        for path in resources {
+            match self.files.get(&path) {
+                Some(file) => self.manifest(path, file),
+                None => self.directory(&path),
             }
         }
     }
@@ -72,39 +67,37 @@ impl Manifests<'_> {
         if is_pointer(&file.content) || self.seen.contains(&path) {
             return;
         }
-        match documents(&path, &file.content) {
-            Err(finding) => self.findings.push(*finding),
-            Ok(shapes) => {
-                let other = shapes.into_iter().find_map(|shape| match shape {
-                    Shape::Other(kind) => Some(kind),
-                    Shape::Mapping | Shape::Nothing => None,
-                });
-                if let Some(kind) = other {
-                    let message =
-                        format!("a document of the file is {kind}: Flux applies only Kubernetes objects");
-                    let finding = Finding::error(Reason::InvalidField, &path, message);
-                    self.findings.push(
-                        finding.hint(
-                            "write objects with apiVersion, kind and metadata.name, or remove the file",
-                        ),
-                    );
-                }
-            }
-        }
+        self.findings.extend(first_finding(&path, &file.content, Keys::Kustomize, |document| {
+            let message = refused(document)?;
+            let finding = Finding::error(Reason::InvalidField, &path, message);
+            Some(finding.hint("write objects with apiVersion, kind and metadata.name, or remove the file"))
+        }));
         self.seen.insert(path);
-    }
-
-    /// Finds the kustomization in a directory.
-    fn kustomization(&self, directory: &str) -> Option<String> {
-        let mut paths = KUSTOMIZATIONS.iter().map(|name| format!("{directory}/{name}"));
-        paths.find(|path| self.files.get(path).is_some())
     }
 
     /// Finds the uppermost directory with a kustomization that has the files of `inner`, below `directory`.
     fn nested(&self, directory: &str, inner: &str) -> Option<String> {
         let ends = inner.match_indices('/').map(|(at, _)| at).chain([inner.len()]);
         let mut directories = ends.filter_map(|end| Some(format!("{directory}/{}", inner.get(..end)?)));
-        directories.find(|nested| self.kustomization(nested).is_some())
+        directories.find(|nested| kustomization::find(self.files, nested).is_some())
+    }
+}
+
+/// Returns why Kustomize refuses a document, if it does.
+fn refused(document: &Shape) -> Option<String> {
+    if let Some(kind) = document.kind.other() {
+        return Some(format!("a document of the file is {kind}: Flux applies only Kubernetes objects"));
+    }
+    let object = document.object_kind.as_str();
+    match document.kind {
+        // Kustomize leaves out what is empty, and needs no name for a list.
+        Kind::Mapping(true) if object.is_empty() => {
+            Some("the object has no kind: Flux refuses it".to_owned())
+        }
+        Kind::Mapping(true) if !document.has_metadata_name && !object.ends_with("List") => {
+            Some(format!("the {object} has no metadata.name: Flux refuses it"))
+        }
+        _ => None,
     }
 }
 

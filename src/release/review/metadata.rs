@@ -1,5 +1,7 @@
 //! Fields of a `Chart.yaml` that Helm refuses, or with which it installs nothing.
 
+use std::collections::BTreeSet;
+
 use crate::release::document::{Document, Value};
 use crate::release::files::{Files, Limits};
 use crate::release::finding::{Finding, Findings, Reason};
@@ -44,15 +46,16 @@ fn check_name(name: &str, value: &Value<'_>) -> Option<Finding> {
     Some(value.error(Reason::InvalidChart, message).hint("use a name without '/', such as cni"))
 }
 
-/// Whether a chart in `charts/` may be disabled: a dependency of that name has a condition or tags.
-pub(super) fn may_be_disabled(files: &Files, parent: &str, name: &str, limits: &Limits) -> bool {
+/// Lists the names of the charts in `charts/` that may be disabled: a dependency of that name has a condition or tags.
+pub(super) fn may_be_disabled(files: &Files, parent: &str, limits: &Limits) -> BTreeSet<String> {
     let unread = &mut Findings::default();
-    let Some(document) = Document::read(files, parent, false, limits, unread) else { return false };
-    let items = document.root().get("dependencies").map(|list| list.items(unread)).unwrap_or_default();
-    items.iter().any(|item| {
-        let is_same = item.optional("name", unread).is_some_and(|other| other == name);
-        is_same && (item.get("condition").is_some() || item.get("tags").is_some())
-    })
+    let document = Document::read(files, parent, false, limits, unread);
+    let list = document.as_ref().and_then(|document| document.root().get("dependencies"));
+    let items = list.map(|list| list.items(unread)).unwrap_or_default().into_iter();
+    items
+        .filter(|item| item.get("condition").is_some() || item.get("tags").is_some())
+        .filter_map(|item| item.optional("name", unread))
+        .collect()
 }
 
 /// Reads the name of a chart and whether it is a library.

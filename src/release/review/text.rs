@@ -1,56 +1,103 @@
 //! YAML and JSON that stackflux does not read but Flux or Helm does: only whether they can, by the most lenient rules.
 
-use std::fmt;
+use serde::de::IgnoredAny;
+use serde_yaml::{DuplicateKeyPolicy, Error, Spanned};
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_yaml::DuplicateKeyPolicy;
-
+use crate::release::document::not_utf8;
 use crate::release::finding::{Finding, Reason};
 use crate::yaml;
 
-/// The kind of a YAML document.
+use super::shape::{Key, Shape};
+
+/// What a reader of YAML does with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    Mapping,
-    Nothing,
-    /// Any other kind, by its name for readers.
-    Other(&'static str),
+pub(super) enum Keys {
+    /// Helm takes the last of two equal keys, and no null as a key.
+    Helm,
+    /// Kustomize refuses two equal keys, and leaves out null.
+    Kustomize,
 }
 
-/// Returns the kinds of the documents of a file; none if the file exceeds a limit of this reader. Fails with the finding
-/// of an error in the YAML.
-pub(super) fn documents(path: &str, content: &[u8]) -> Result<Vec<Shape>, Box<Finding>> {
-    let source = String::from_utf8_lossy(content);
-    let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
-    serde_yaml::from_multiple_with_options(source, options()).or_else(|error| {
-        if yaml::limit(&error, &options()).is_some() {
-            return Ok(Vec::new());
+/// Returns the first finding about a file of YAML documents: an error in the YAML, or what `rule` says about a document,
+/// which gets the document's place. A file that exceeds a limit of this reader has none.
+pub(super) fn first_finding(
+    path: &str,
+    content: &[u8],
+    keys: Keys,
+    rule: impl Fn(&Shape) -> Option<Finding>,
+) -> Option<Finding> {
+    if is_utf16(content) {
+        return None;
+    }
+    let source = match std::str::from_utf8(content) {
+        Ok(source) => source.strip_prefix('\u{feff}').unwrap_or(source),
+        Err(error) => return Some(not_utf8(path, content, &error)),
+    };
+    let documents = match serde_yaml::from_multiple_with_options::<Spanned<Shape>>(source, options(keys)) {
+        Ok(documents) => documents,
+        Err(error) => return yaml_error(path, source, keys, &error),
+    };
+    documents.into_iter().find_map(|document| {
+        let odd = document.value.odd_key.filter(|key| keys == Keys::Helm || key.kind != Key::NULL);
+        if let Some(Key { place, kind }) = odd {
+            let message = format!("a key is {kind}: no reader of Kubernetes accepts it");
+            let finding = Finding::error(Reason::InvalidYaml, path, message);
+            let finding = finding.hint("write a text as the key, and quote a template's {{ … }} as a value");
+            return Some(finding.at(place.line(), place.column(), source));
         }
-        let message = yaml::message(&error, &options());
-        let is_sure = !MAY_WORK.iter().any(|part| message.contains(part));
-        let finding = if is_sure { Finding::error } else { Finding::warning };
-        let finding = finding(Reason::InvalidYaml, path, message);
-        Err(Box::new(match error.location() {
-            Some(location) => finding.at(location.line(), location.column(), source),
-            None => finding,
-        }))
+        let place = document.referenced;
+        rule(&document.value).map(|finding| finding.at(place.line(), place.column(), source))
+    })
+}
+
+/// Whether a file is UTF-16, which Go's readers decode by its byte order mark.
+fn is_utf16(content: &[u8]) -> bool {
+    content.starts_with(b"\xff\xfe") || content.starts_with(b"\xfe\xff")
+}
+
+fn yaml_error(path: &str, source: &str, keys: Keys, error: &Error) -> Option<Finding> {
+    let options = options(keys);
+    if yaml::limit(error, &options).is_some() {
+        return None;
+    }
+    let (reason, message, is_sure) = match yaml::innermost(error) {
+        Error::DuplicateMappingKey { key, .. } => {
+            let key = key.as_ref().map(|key| format!(" {key:?}")).unwrap_or_default();
+            let message = format!("duplicate key{key} in one mapping: Flux refuses the manifests");
+            (Reason::DuplicateKey, message, true)
+        }
+        Error::NonFiniteFloat { .. } => (Reason::InvalidYaml, yaml::message(error, &options), false),
+        _ => {
+            let message = yaml::message(error, &options);
+            let line = error.location().and_then(|location| yaml::line_of(source, location.line()));
+            // An alias that is a key, `*a: b`: for Go's reader the name ends before the colon.
+            let is_alias = line.is_some_and(|line| line.trim_start().starts_with('*'));
+            let is_sure = !is_alias && !MAY_WORK.iter().any(|part| message.contains(part));
+            (Reason::InvalidYaml, message, is_sure)
+        }
+    };
+    let finding = if is_sure { Finding::error } else { Finding::warning };
+    let finding = finding(reason, path, message);
+    Some(match error.location() {
+        Some(location) => finding.at(location.line(), location.column(), source),
+        None => finding,
     })
 }
 
 /// The errors of this reader about YAML that Go's reader accepts in some cases: only a warning.
-const MAY_WORK: [&str; 6] = [
+const MAY_WORK: [&str; 7] = [
     "reference to unknown value",
     "plain scalar cannot start with",
     "comments must be separated",
     "invalid indentation in multiline quoted scalar",
     "wrongly indented line in block scalar",
     "document end marker",
+    "a BOM must not appear",
 ];
 
-/// Go's readers take the last of two equal keys, and any tag.
-fn options() -> serde_yaml::Options {
-    serde_yaml::options! {
+/// Go's readers take any tag.
+fn options(keys: Keys) -> serde_yaml::Options {
+    let mut options = serde_yaml::options! {
         budget: serde_yaml::budget! {
             max_depth: 256, max_nodes: 5_000_000, max_events: 10_000_000, max_documents: 100_000,
         },
@@ -58,7 +105,11 @@ fn options() -> serde_yaml::Options {
         legacy_octal_numbers: true,
         ignore_binary_tag_for_string: true,
         with_snippet: false,
+    };
+    if keys == Keys::Kustomize {
+        options.duplicate_keys = DuplicateKeyPolicy::Error;
     }
+    options
 }
 
 /// Returns the finding of a file that is not JSON.
@@ -72,74 +123,4 @@ pub(super) fn json_error(path: &str, content: &[u8]) -> Option<Finding> {
     let source = String::from_utf8_lossy(content);
     // The end of a file is in no line of it.
     Some(if yaml::line_of(&source, line).is_some() { finding.at(line, column, &source) } else { finding })
-}
-
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor)
-    }
-}
-
-struct ShapeVisitor;
-
-impl<'de> Visitor<'de> for ShapeVisitor {
-    type Value = Shape;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a YAML document")
-    }
-
-    fn visit_unit<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Nothing)
-    }
-
-    fn visit_none<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Nothing)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
-        Ok(Shape::Other("a boolean"))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
-        Ok(Shape::Other("a number"))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
-        Ok(Shape::Other("a number"))
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<Shape, E> {
-        Ok(Shape::Other("a number"))
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<Shape, E> {
-        Ok(Shape::Other("a number"))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
-        Ok(Shape::Other("a number"))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Shape, E> {
-        Ok(Shape::Other("a text"))
-    }
-
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<Shape, E> {
-        Ok(Shape::Other("bytes"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Shape, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Shape::Other("a list"))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut mapping: A) -> Result<Shape, A::Error> {
-        while mapping.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Shape::Mapping)
-    }
 }

@@ -91,8 +91,8 @@ impl Stack {
             .with_bytes("cluster-addon/cni/charts/cilium-1.18.9.tgz", chart_archive("cilium", "1.18.9"))
             .with("cluster-addon/ccm/Chart.yaml", CCM_CHART)
             .with("cluster-addon/ccm/overwrite.yaml", "values: |\n  cluster: {{ .Cluster.metadata.name }}\n")
-            .with("cluster-addon/storage-classes/default.yaml", "kind: StorageClass\n")
-            .with("node-images/image.yaml", "kind: Image\n")
+            .with("cluster-addon/storage-classes/default.yaml", "kind: StorageClass\nmetadata: {name: a}\n")
+            .with("node-images/image.yaml", "kind: Image\nmetadata: {name: a}\n")
     }
 
     /// Creates a single-chart release.

@@ -16,6 +16,14 @@ fn file_that_helm_cannot_read_is_refused() {
         ("values.yaml", "a:\n\tb: 1\n", "error InvalidYaml", ""),
         (
             "values.yaml",
+            "image: {{ .Values.image }}\n",
+            "error InvalidYaml",
+            "a key is a mapping: no reader of Kubernetes accepts it",
+        ),
+        ("values.yaml", "? [a, b]\n: c\n", "error InvalidYaml", ""),
+        ("values.yaml", "a: [{~: a}]\n", "error InvalidYaml", ""),
+        (
+            "values.yaml",
             "- a\n",
             "error InvalidField",
             "the file is a list: the values of a chart must be a mapping",
@@ -50,6 +58,12 @@ fn file_that_helm_cannot_read_is_refused() {
         ),
         ("templates/x/_a.tpl", "{{ define \"a\" }}", "error InvalidTemplate", ""),
         ("charts/dir/a.yaml", "a: 1\n", "error InvalidChart", ""),
+        (
+            "charts/README.md",
+            "a\n",
+            "error InvalidChart",
+            "it is not a chart: Helm refuses the chart around it",
+        ),
         (".helmignore", "a\n**/b\n", "error InvalidChart", ""),
     ] {
         let (found, says) = of(path, content).unwrap_or_else(|| panic!("{path}: {content} passes"));
@@ -76,6 +90,9 @@ fn findings_have_their_place() {
             "error InvalidTemplate cluster-addon/ccm/templates/a.yaml:2:10",
         ),
         (".helmignore", "a\n**/b\n", "error InvalidChart cluster-addon/ccm/.helmignore:2:1"),
+        ("values.yaml", "# a\n\n- a\n", "error InvalidField cluster-addon/ccm/values.yaml:3:1"),
+        ("values.yaml", "a:\n  b: {{ .c }}\n", "error InvalidYaml cluster-addon/ccm/values.yaml:2:7"),
+        ("crds/a.yaml", "kind: A\n---\nx\n", "error InvalidField cluster-addon/ccm/crds/a.yaml:3:1"),
     ] {
         assert_eq!(of(path, content).map(|found| found.0).as_deref(), Some(place));
     }
@@ -96,11 +113,35 @@ fn file_that_helm_reads_is_accepted() {
         ("templates/a.yaml", "{{ include \"x\" . | nindent 2 }}{{ nosuch .Values.x }}\n"),
         ("templates/.a.yaml.swp", "{{ if }}\n"),
         ("charts/_dir/a.yaml", "a: 1\n"),
-        ("charts/README.md", "a\n"),
+        ("charts/.README.md", "a\n"),
+        ("charts/sub-1.0.0.tgz.prov", "a\n"),
+        ("charts/_sub/a.yaml", "a\n"),
         ("ci/values.yaml", "- a\n"),
         ("files/a.yaml", "{{ if }}: [\n"),
     ] {
         assert_eq!(of(path, content), None, "{path}: {content}");
+    }
+}
+
+#[test]
+fn file_that_is_not_utf8_is_refused() {
+    for path in ["values.yaml", "crds/a.yaml"] {
+        let with =
+            |content: &[u8]| Stack::good().with_bytes(&format!("cluster-addon/ccm/{path}"), content.to_vec());
+        let (place, message) = one(&with(b"a: 1\nb: \xff\n"));
+        assert_eq!(place, format!("error InvalidYaml cluster-addon/ccm/{path}:2:4"));
+        assert_eq!(message, "the file is not UTF-8: invalid byte");
+        assert_eq!(found(&with(b"\xff\xfea\0:\0 \01\0")), [], "Go's reader decodes UTF-16");
+    }
+}
+
+#[test]
+fn deep_yaml_does_not_exceed_the_stack() {
+    for depth in [100, 255, 10_000] {
+        for (open, close) in [("[", "]"), ("{a: ", "}"), ("{? ", "}"), ("{[", "]}")] {
+            let text = format!("a: {}{}\n", open.repeat(depth), close.repeat(depth));
+            of("values.yaml", &text);
+        }
     }
 }
 
@@ -113,6 +154,52 @@ fn file_that_helm_leaves_out_is_accepted() {
         .with("cluster-addon/ccm/values.yaml", "- a\n");
     assert_eq!(found(&stack), []);
     assert_eq!(found(&stack.with("cluster-addon/ccm/templates/a.yaml", "{{ if }}\n")).len(), 1);
+}
+
+#[test]
+fn helmignore_without_chart_yaml_is_refused() {
+    let stack = Stack::good().with("cluster-addon/ccm/.helmignore", "*.md\nC*.yaml\n");
+    let message = "the pattern leaves out Chart.yaml: Helm refuses a chart without it";
+    let place = "error InvalidChart cluster-addon/ccm/.helmignore:2:1".to_owned();
+    assert_eq!(one(&stack), (place, message.to_owned()));
+    let vendored = Stack::good()
+        .with("cluster-addon/ccm/charts/b/Chart.yaml", CHART)
+        .with("cluster-addon/ccm/charts/b/values.yaml", "")
+        .with("cluster-addon/ccm/.helmignore", "/charts/b/C*\n");
+    assert_eq!(one(&vendored).0, "error InvalidChart cluster-addon/ccm/charts/b");
+    assert_eq!(found(&vendored.with("cluster-addon/ccm/.helmignore", "/charts/b/\n")), []);
+}
+
+#[test]
+fn helmignore_beyond_the_limits_is_refused() {
+    let (at, beyond) = ("a/b\n".repeat(1_000), "a/b\n".repeat(1_001));
+    assert_eq!(of(".helmignore", &at), None);
+    for (text, limit) in [(beyond, "1000 patterns"), ("# ".repeat(40_000), "65536 bytes")] {
+        let place = "error LimitExceeded cluster-addon/ccm/.helmignore".to_owned();
+        assert_eq!(of(".helmignore", &text), Some((place, format!("the file exceeds the limit of {limit}"))));
+    }
+}
+
+#[test]
+fn template_beyond_the_limit_is_not_parsed() {
+    let source = format!("{}{{{{ if }}}}", "x".repeat(1 << 20));
+    let (place, message) = of("templates/a.yaml", &source).expect("a finding");
+    assert_eq!(place, "warning LimitExceeded cluster-addon/ccm/templates/a.yaml");
+    assert!(message.starts_with("the template was not checked: it has 1048584 bytes"), "{message}");
+}
+
+#[test]
+fn archives_of_all_charts_share_the_limits() {
+    let big =
+        archive(&[("sub/Chart.yaml", CHART), ("sub/templates/a", "{{ if }}"), ("sub/b", &"x".repeat(900))]);
+    let mut stack = Stack::good();
+    for addon in ["ccm", "cni"] {
+        stack = stack.with_bytes(&format!("cluster-addon/{addon}/charts/sub-1.0.0.tgz"), big.clone());
+    }
+    stack.limits.unpacked = 1_500;
+    let mut findings = Findings::default();
+    super::super::check(&stack.files, &stack.limits, &mut findings);
+    assert_eq!(findings.len(), 1, "the second archive is not unpacked: {findings}");
 }
 
 #[test]
@@ -154,7 +241,7 @@ fn class_and_single_chart_are_checked() {
     for (stack, place) in [
         (
             Stack::good().with("cluster-class/values.yaml", "- a\n"),
-            "error InvalidField cluster-class/values.yaml",
+            "error InvalidField cluster-class/values.yaml:1:1",
         ),
         (
             Stack::good().with("cluster-class/templates/class.yaml", "{{ end }}\n"),
@@ -179,7 +266,10 @@ fn vendored_charts_are_checked() {
     };
     let archive = "cluster-addon/ccm/charts/sub-1.0.0.tgz: sub";
     for (stack, place) in [
-        (packed("", &[("sub/values.yaml", "- a\n")]), format!("error InvalidField {archive}/values.yaml")),
+        (
+            packed("", &[("sub/values.yaml", "- a\n")]),
+            format!("error InvalidField {archive}/values.yaml:1:1"),
+        ),
         (
             packed("", &[("sub/templates/a", "\n{{ if }}")]),
             format!("error InvalidTemplate {archive}/templates/a:2:7"),
@@ -217,13 +307,20 @@ fn vendored_chart_that_may_be_disabled_is_only_loaded() {
     let sub = "cluster-addon/ccm/charts/sub";
     let template = one(&disabled("templates/a.yaml", "{{ if }}")).0;
     assert_eq!(template, format!("warning InvalidTemplate {sub}/templates/a.yaml:1:7"));
-    assert_eq!(one(&disabled("values.yaml", "- a\n")).0, format!("error InvalidField {sub}/values.yaml"));
+    assert_eq!(one(&disabled("values.yaml", "- a\n")).0, format!("error InvalidField {sub}/values.yaml:1:1"));
 }
 
 #[test]
 fn yaml_that_only_some_readers_refuse_is_a_warning() {
-    for content in ["waitFor: [-]\n", "a: *b\n", "a: \"x\"# y\n"] {
-        let found = of("values.yaml", content).map(|found| found.0);
-        assert!(found.is_some_and(|place| place.starts_with("warning InvalidYaml")), "{content}");
+    for content in [
+        "waitFor: [-]\n",
+        "a: *b\n",
+        "a: \"x\"# y\n",
+        "a: 1e999\n",
+        "a: &a b\n*a: y\n",
+        "a: 1\n---\n\u{feff}b: 1\n",
+    ] {
+        let found = of("values.yaml", content).unwrap_or_default();
+        assert!(found.0.starts_with("warning InvalidYaml"), "{content}: {found:?}");
     }
 }
