@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::revision::other_revision;
 use super::{Snapshot, open_request, snapshot};
 use crate::api::{ClusterAddon, Reason, labels};
 use crate::foreign::capi::{Cluster, text};
@@ -261,8 +262,9 @@ fn due_forced_upgrades(snapshot: &Snapshot, decision: &Decision) -> Vec<Arc<Flux
     let due = snapshot.addons_before().filter_map(|addon| {
         let since = addon.since.as_ref().map_or(snapshot.now, |since| since.0);
         let kept = Expected::kept(addon.expected.as_ref()?, since)?;
-        let expected = Expected { revision_before: addon.revision_before, ..kept };
         let object = snapshot::named(&snapshot.objects, addon.object.as_ref()?)?;
+        let revision_before = other_revision(addon.revision_before.as_ref(), object);
+        let expected = Expected { revision_before, ..kept };
         (is_as_planned(&addon.name) && is_forced_upgrade_due(object, &expected)).then(|| object.clone())
     });
     due.collect()

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::revision::revision_before;
+use super::revision::{other_revision, revision_before};
 use super::snapshot::{find, named};
 use super::{
     Available, Facts, Pruning, Receipts, Snapshot, Target, addon_of, committed_by, has_release,
     rendered_inputs, requested_at,
 };
 use crate::api::Reason;
-use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus};
+use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus, RevisionBefore};
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
@@ -114,7 +114,7 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
         expected: before.expected.clone(),
         observed,
         verdict,
-        revision_before: before.revision_before,
+        revision_before: before.revision_before.clone(),
         values_digest: before.values_digest.clone(),
     }
 }
@@ -201,7 +201,7 @@ impl View<'_> {
         });
         let revision_before = planned.and_then(|planned| self.revision_before(planned, before));
         let values = planned.and_then(|object| plan::rendered_values(&object.value));
-        let judged = self.judge(object.as_ref(), expected.as_ref(), before, revision_before);
+        let judged = self.judge(object.as_ref(), expected.as_ref(), before, revision_before.as_ref());
         let wait = receipts.repairs.get(of.name.as_str());
         let (verdict, observed) = judged.map(|(verdict, state)| (verdict.waiting_for(wait), state)).unzip();
         let is_deployed = matches!(verdict, Some(Verdict::Applied | Verdict::Drifted { .. }));
@@ -218,10 +218,14 @@ impl View<'_> {
         }
     }
 
-    /// Returns the revision of the Helm release of an addon that does not have the planned content, if only its number shows
-    /// that.
-    fn revision_before(&self, planned: &PlannedObject, before: Option<&AddonStatus>) -> Option<i64> {
-        let noted = before.and_then(|before| before.revision_before);
+    /// Returns the note of the revision of an addon's Helm release that does not have the planned content, if only its number
+    /// shows that.
+    fn revision_before(
+        &self,
+        planned: &PlannedObject,
+        before: Option<&AddonStatus>,
+    ) -> Option<RevisionBefore> {
+        let noted = before.and_then(|before| before.revision_before.as_ref());
         let (kind, name) = (&planned.id.kind, &planned.id.name);
         let present = find(self.written, kind, name).or_else(|| self.snapshot.get(kind, name));
         revision_before(self.snapshot, planned, present.map(|present| &**present), noted)
@@ -261,7 +265,7 @@ impl View<'_> {
     }
 
     fn kept(&self, name: AddonName, before: &AddonStatus) -> AddonFacts {
-        let revision = before.revision_before;
+        let revision = before.revision_before.as_ref();
         let judged = self.judge(before.object.as_ref(), before.expected.as_ref(), Some(before), revision);
         kept(name, before, judged)
     }
@@ -272,13 +276,14 @@ impl View<'_> {
         object: Option<&AddonObject>,
         expected: Option<&AddonState>,
         before: Option<&AddonStatus>,
-        revision_before: Option<i64>,
+        noted: Option<&RevisionBefore>,
     ) -> Option<(Verdict, AddonState)> {
         let (object, expected) = (object?, expected?);
         let since = expected_since(before, expected.spec_digest.as_deref()?, self.snapshot.now);
-        let expected = Expected { revision_before, ..Expected::kept(expected, since)? };
         let moment = self.snapshot.moment(&object.kind);
         let found = named(self.written, object).or_else(|| named(&self.snapshot.objects, object))?;
+        let revision_before = other_revision(noted, found);
+        let expected = Expected { revision_before, ..Expected::kept(expected, since)? };
         let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");
         let deployed = deployed.map(|latest| latest.chart_version.as_str());
         let version = deployed.or(found.status.applied_revision()).map(str::to_owned);

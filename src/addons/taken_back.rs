@@ -38,7 +38,7 @@ fn note_revision(status: &mut ClusterAddonStatus, snapshot: &Snapshot, planned: 
     let addon = addons.find(|addon| addon.name == addon_of(planned));
     if let Some(addon) = addon {
         let present = snapshot.existing(planned).map(|present| &**present);
-        addon.revision_before = revision_before(snapshot, planned, present, addon.revision_before);
+        addon.revision_before = revision_before(snapshot, planned, present, addon.revision_before.as_ref());
     }
 }
 

@@ -167,16 +167,30 @@ pub struct AddonStatus {
     /// The state that Flux has reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<AddonState>,
-    /// The revision of the Helm release before its content was changed last: only another deployed revision has the expected
-    /// content. Absent once that is deployed, and if the values of the HelmRelease name the content.
+    /// The last revision of the Helm release from before its content was changed: only another deployed revision has the
+    /// expected content. Absent once that is deployed, and if the values of the HelmRelease name the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision_before: Option<i64>,
+    pub revision_before: Option<RevisionBefore>,
     /// The digest of the rendered values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_digest: Option<String>,
     /// Time since which the addon is settled, or is on its way to the expected state. Deadlines count from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+}
+
+/// A revision of a Helm release from before a change of its content.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RevisionBefore {
+    /// Helm's number of the revision.
+    pub number: i64,
+    /// The last generation of the HelmRelease with another content than planned. A revision counts once Flux has attempted a
+    /// later generation.
+    pub generation: i64,
+    /// The HelmChart whose content the revision has, if known. If the HelmRelease gets it back, no other revision is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart: Option<String>,
 }
 
 /// The Flux object that delivers an addon.

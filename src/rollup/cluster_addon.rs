@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::report::{ConditionStatus, Report, conditions, summary};
 use super::{Verdict, addons_ready, reconciling, stalled};
 use crate::api::cluster_addon::{
-    AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
+    AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs, RevisionBefore,
 };
 use crate::api::cluster_stack::Pruned;
 use crate::api::conditions::{ConditionType, Reason};
@@ -37,8 +37,8 @@ pub struct AddonFacts {
     pub observed: Option<AddonState>,
     /// The verdict on that status.
     pub verdict: Option<Verdict>,
-    /// The revision of the Helm release that does not have the expected content, if only its number shows that.
-    pub revision_before: Option<i64>,
+    /// The revision of the Helm release from before its content was changed, if only its number shows that.
+    pub revision_before: Option<RevisionBefore>,
     /// The digest of the rendered values.
     pub values_digest: Option<String>,
 }

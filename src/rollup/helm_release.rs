@@ -134,7 +134,7 @@ impl ForcedUpgrade {
 fn without_revision(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> Verdict {
     let revision = expected.revision_before.unwrap_or_default();
     let found = format!(
-        "helm-controller reports success, but Helm still has revision {revision}, which has other content"
+        "helm-controller reports success, but Helm still has revision {revision}, from before the content changed"
     );
     if ForcedUpgrade::of(object, status, expected) != ForcedUpgrade::Handled {
         let message = format!("{found}: the operator requested a forced upgrade");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::delivery::Action;
 
 /// Returns a Cluster whose `cni` refuses unknown values, with the object of `cni` at a revision of Helm, and the receipts after
 /// it is written. `changes` are the differences from the plan before the write.
@@ -56,7 +57,8 @@ const OPEN: &str = r#"{"type": "object"}"#;
 
 /// Returns the noted revision in a status.
 fn noted(status: &ClusterAddonStatus) -> Option<i64> {
-    status.addons.iter().find(|addon| addon.name == "cni")?.revision_before
+    let addon = status.addons.iter().find(|addon| addon.name == "cni")?;
+    addon.revision_before.as_ref().map(|before| before.number)
 }
 
 /// Returns the status after all writes.
@@ -94,7 +96,8 @@ fn write_of_other_content_notes_the_revision() {
         .iter()
         .position(|addon| addon["name"] == "cni")
         .unwrap();
-    scene.addon["status"]["addons"][at]["revisionBefore"] = json!(3);
+    scene.addon["status"]["addons"][at]["revisionBefore"] =
+        json!({"number": 3, "generation": 2, "chart": "cni-000000000000"});
     let facts = scene.facts();
     assert_eq!(ready_taken_back(&facts, &decide(&facts)), None);
 }
@@ -151,4 +154,195 @@ fn commit_of_other_content_notes_the_revision() {
     let receipts = Receipts::if_accepted(&facts, &decide(&facts));
     let status = roll_up(&facts, &receipts, &Pruning::default()).status;
     assert_eq!(noted(&status), Some(3));
+}
+
+/// The schemas of the chart in three releases, which differ in nothing else.
+const RELEASES: [&str; 3] = [
+    r#"{"additionalProperties": false, "title": "1"}"#,
+    r#"{"additionalProperties": false, "title": "2"}"#,
+    r#"{"additionalProperties": false, "title": "3"}"#,
+];
+
+/// What happens to a Cluster whose `cni` has the first release at generation 2 and revision 3.
+#[derive(Clone, Copy)]
+enum Event {
+    /// The Cluster's class is that of a release.
+    Class(usize),
+    /// The operator reconciles, and what it writes is accepted.
+    Written,
+    /// The operator reconciles, and what it writes is refused, or waits in a pull request.
+    Unwritten,
+    /// Another setting of the object changes.
+    Settings,
+    /// The object is created again.
+    Again,
+    /// Flux reports the success of the present generation, with this revision of Helm.
+    Success(i64),
+}
+use Event::{Again, Class, Settings, Success, Unwritten, Written};
+
+/// A Cluster to which events happen.
+struct Story {
+    scene: Scene,
+    object: Value,
+    generation: i64,
+    /// The generation that Flux attempted last, and the revision of Helm after it.
+    attempted: (i64, i64),
+}
+
+impl Story {
+    fn new() -> Self {
+        let mut scene = scene(&json!({}), 3, RELEASES[0]);
+        let object = planned(&scene);
+        scene.addon = json!({"status": rolled_up(&scene, &[])});
+        Self { scene, object, generation: 2, attempted: (2, 3) }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Class(release) => {
+                let schema = RELEASES[release - 1];
+                self.scene.fixture.more = vec![("cluster-addon/cni/values.schema.json".to_owned(), schema)];
+                self.scene.release = self.scene.fixture.release("v1");
+            }
+            Settings => self.generation += 1,
+            Again => self.generation = 1,
+            Success(revision) => self.attempted = (self.generation, revision),
+            Written => self.reconcile(true),
+            Unwritten => self.reconcile(false),
+        }
+        self.store();
+    }
+
+    /// Brings the object into the scene.
+    fn store(&mut self) {
+        let (attempted, revision) = self.attempted;
+        let ready = json!({
+            "type": "Ready", "status": "True", "reason": "UpgradeSucceeded", "observedGeneration": attempted,
+        });
+        let status = json!({
+            "observedGeneration": attempted, "lastAttemptedGeneration": attempted, "conditions": [ready],
+        });
+        let state = json!({"metadata": {"generation": self.generation}, "status": status});
+        set(&mut self.scene, self.object.clone(), &state, revision);
+    }
+
+    fn reconcile(&mut self, is_accepted: bool) {
+        let facts = self.scene.facts();
+        let decision = decide(&facts);
+        if let Some(status) = ready_taken_back(&facts, &decision) {
+            self.scene.addon = json!({"status": status});
+        }
+        let is_written = decision.actions["cni"].write != AddonWrite::Deliver(Action::Nothing);
+        let before = self.scene.objects.clone();
+        if is_written && is_accepted {
+            self.object = planned(&self.scene);
+            self.generation += 1;
+            self.store();
+        }
+        // The snapshot is from before the write.
+        let after = std::mem::replace(&mut self.scene.objects, before);
+        let facts = self.scene.facts();
+        let mut receipts = Receipts::if_accepted(&facts, &decision);
+        if is_written && !is_accepted && decision.delivery == Delivery::Apply {
+            let failures = [("cni".to_owned(), "refused by a webhook".to_owned())].into();
+            receipts = Receipts { failures, ..Receipts::unchanged(&facts.snapshot.addon) };
+        } else if decision.delivery == Delivery::Apply {
+            let digest = |of: &Arc<FluxObject>| (of.addon().unwrap().to_owned(), of.spec_digest.clone());
+            receipts.expected = after.iter().map(digest).collect();
+        }
+        receipts.objects = after;
+        let status = roll_up(&facts, &receipts, &Pruning::default()).status;
+        self.scene.addon = json!({"status": status});
+    }
+
+    /// Returns the noted revision, the phase, and whether a forced upgrade is due.
+    fn end(&self) -> (Option<i64>, String, bool) {
+        let facts = self.scene.facts();
+        let status = facts.snapshot.addon.status.as_ref().unwrap();
+        let forced = decide(&facts).forced_upgrades;
+        (noted(status), phase(status).unwrap().to_owned(), !forced.is_empty())
+    }
+}
+
+#[test]
+fn forced_upgrade_needs_a_revision_of_other_content() {
+    let applied = (None, "Applied".to_owned(), false);
+    let retrying = |revision| (Some(revision), "Retrying".to_owned(), true);
+    let change = [Class(2), Written];
+    for (events, expected, why) in [
+        (&[Class(2), Written, Success(4), Written][..], applied.clone(), "an upgrade"),
+        (&[Class(2), Written, Success(3), Written], retrying(3), "it failed before Helm stored a revision"),
+        (&[Class(2), Unwritten, Class(1), Written], applied.clone(), "nothing was written"),
+        (
+            &[Class(2), Unwritten, Unwritten, Class(3), Unwritten, Class(1), Written],
+            applied.clone(),
+            "twice nothing",
+        ),
+        (
+            &[Class(2), Unwritten, Success(4), Class(1), Written],
+            applied.clone(),
+            "a forced upgrade of a user meanwhile",
+        ),
+        (
+            &[Class(2), Written, Class(3), Unwritten, Class(2), Success(3), Written],
+            retrying(3),
+            "the first write is still open",
+        ),
+        (
+            &[Class(2), Written, Success(4), Class(3), Unwritten, Class(2), Written],
+            applied.clone(),
+            "it had succeeded",
+        ),
+        (
+            &[Class(2), Written, Success(4), Settings, Written, Success(4), Written],
+            applied.clone(),
+            "only settings changed",
+        ),
+        (
+            &[Class(2), Written, Success(3), Settings, Written, Success(3), Written],
+            retrying(3),
+            "it failed, and settings changed",
+        ),
+        (
+            &[Class(2), Written, Class(1), Written, Success(3), Written],
+            applied.clone(),
+            "there and back before Flux looked",
+        ),
+        (&[Class(2), Written, Again, Success(4), Written], applied.clone(), "it was created again"),
+        (&[Class(2), Written, Again, Success(3), Written], retrying(3), "it was created again, and failed"),
+    ] {
+        let mut story = Story::new();
+        events.iter().for_each(|event| story.happen(*event));
+        assert_eq!(story.end(), expected, "{why}");
+    }
+    // Flux ends the upgrade to the second release after the first one is written again.
+    let mut story = Story::new();
+    change.into_iter().for_each(|event| story.happen(event));
+    let second = story.generation;
+    [Class(1), Written].into_iter().for_each(|event| story.happen(event));
+    story.attempted = (second, 4);
+    story.store();
+    [Written, Success(4), Written].into_iter().for_each(|event| story.happen(event));
+    assert_eq!(story.end(), retrying(4), "revision 4 is of the second release");
+}
+
+#[test]
+fn open_pull_request_needs_no_forced_upgrade() {
+    let mut story = Story::new();
+    let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}});
+    story.scene.fixture.stack.delivery = serde_json::from_value(git).unwrap();
+    [Class(2), Unwritten, Unwritten].into_iter().for_each(|event| story.happen(event));
+    assert_eq!(story.end().0, Some(3));
+    [Class(1), Written].into_iter().for_each(|event| story.happen(event));
+    assert_eq!(story.end(), (None, "Applied".to_owned(), false));
+}
+
+#[test]
+fn unwritten_content_changes_no_verdict() {
+    let mut story = Story::new();
+    [Class(2), Unwritten].into_iter().for_each(|event| story.happen(event));
+    let facts = story.scene.facts_without_release();
+    let status = roll_up(&facts, &Receipts::unchanged(&facts.snapshot.addon), &Pruning::default()).status;
+    assert_eq!((noted(&status), phase(&status)), (Some(3), Some("Applied")));
 }

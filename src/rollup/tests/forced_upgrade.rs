@@ -32,8 +32,8 @@ fn judged(release: &Value) -> (Verdict, bool) {
 }
 
 fn retrying() -> Verdict {
-    let message = "helm-controller reports success, but Helm still has revision 3, which has other content: the operator \
-                   requested a forced upgrade";
+    let message = "helm-controller reports success, but Helm still has revision 3, from before the content changed: \
+                   the operator requested a forced upgrade";
     Verdict::Retrying { attempt: 1, message: message.to_owned() }
 }
 
