@@ -290,6 +290,11 @@ fn forced_upgrade_needs_a_revision_of_other_content() {
             "the first write is still open",
         ),
         (
+            &[Class(2), Written, Success(3), Class(3), Unwritten, Class(2), Written],
+            retrying(3),
+            "the first write had failed",
+        ),
+        (
             &[Class(2), Written, Success(4), Class(3), Unwritten, Class(2), Written],
             applied.clone(),
             "it had succeeded",
