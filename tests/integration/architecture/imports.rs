@@ -190,12 +190,12 @@ impl Modules {
             let is_bound = module.uses.iter().any(|(bound, _)| bound == "*" || bound == name);
             place.name.is_none() && (is_bound || module.items.contains(name) || self.0.contains_key(&inner))
         };
-        let known = globs.iter().filter(|glob| {
+        let found = globs.iter().filter(|glob| {
             let mut places = BTreeSet::new();
             self.follow(at, glob, &mut seen.clone(), &mut places);
             places.iter().any(knows)
         });
-        known.cloned().collect()
+        found.cloned().collect()
     }
 }
 
