@@ -50,7 +50,7 @@ impl ReconcileError {
         Hold { reason: Reason::DeliveryFailed, message: self.to_string() }
     }
 
-    /// Whether another client wrote concurrently: the reconcile decides anew, and nothing has failed.
+    /// Whether another client wrote concurrently: the next reconcile decides, and nothing has failed.
     fn is_conflict(&self) -> bool {
         matches!(self, Self::Request(error) if error.is_conflict())
     }

@@ -74,7 +74,7 @@ impl Reported for ClusterAddon {
 }
 
 /// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed. Conflicts if the object
-/// has another status by now, or changed in a way that the cache does not have yet: the next reconcile decides anew.
+/// has another status by now, or changed in a way that the cache does not have yet: the next reconcile decides again.
 pub(super) async fn write<K: Reported>(
     context: &Context,
     object: &K,

@@ -103,7 +103,7 @@ impl ClusterReadiness {
     #[must_use]
     pub fn counts_as(self) -> Option<ConditionStatus> {
         match self {
-            // Whoever may create Clusters in one namespace must not change the condition of a ClusterStack in another.
+            // A user who creates Clusters in one namespace must not change a condition of a ClusterStack in another.
             Self::Deleting
             | Self::Paused
             | Self::Suspended

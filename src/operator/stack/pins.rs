@@ -140,7 +140,7 @@ pub(super) async fn act(
 }
 
 /// Writes a release over the state that the cache has; without one, creates it. If the release is another one by now, or
-/// changed, caches it and fails with the conflict: the next reconcile decides anew.
+/// changed, caches it and fails with the conflict: the next reconcile decides again.
 async fn write(
     context: &Context,
     key: &Key,

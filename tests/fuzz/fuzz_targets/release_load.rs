@@ -1,4 +1,5 @@
-//! A good release with one file of any content: no panic, and what is found is within the file and fit for a terminal.
+//! A good release with one file of any content: neither the operator nor `lint` panics, and what is found is within the file
+//! and fit for a terminal.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -42,17 +43,19 @@ fn file(content: &[u8]) -> File {
 
 fn check(files: Files, path: &str, content: &[u8]) {
     let name = "docker-demo-1-34-v1".parse().expect("the name of a release");
-    let findings = match Release::load(&name, files, &Limits::default()) {
-        Ok(loaded) => {
-            assert!(!loaded.warnings.has_errors());
-            loaded.warnings
-        }
-        Err(findings) => {
-            assert!(findings.has_errors());
-            findings
-        }
-    };
-    check_findings(&findings, path, content);
+    for read in [Release::load, Release::lint] {
+        let findings = match read(&name, files.clone(), &Limits::default()) {
+            Ok(loaded) => {
+                assert!(!loaded.warnings.has_errors());
+                loaded.warnings
+            }
+            Err(findings) => {
+                assert!(findings.has_errors());
+                findings
+            }
+        };
+        check_findings(&findings, path, content);
+    }
 }
 
 fn check_findings(findings: &Findings, path: &str, content: &[u8]) {
