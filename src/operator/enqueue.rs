@@ -9,7 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use kube::api::PartialObjectMeta;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::context::Context;
 use super::git_delivery::{enqueue_pass, on_repository_event, remove_unused_clones};
@@ -234,6 +234,9 @@ pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectRefer
 pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
     context.note_movement(change);
     let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    if let Some(why) = &object.unreadable_status {
+        warn!(kind = %object.kind(), object = %Key::of(&**object), "its status cannot be read, and counts as none: {why}");
+    }
     if object.kind() == FluxKind::GitRepository {
         enqueue_followers(context, object);
         on_repository_event(context, change);

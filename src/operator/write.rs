@@ -18,7 +18,8 @@ use crate::runtime::cache::Key;
 /// creates the object, and conflicts if the object exists.
 pub const ABSENT: &str = "1";
 
-/// Fetches the Flux object as it is now, and removes it from the cache if it does not exist.
+/// Fetches the Flux object as it is now, and removes it from the cache if it does not exist. Fails if the status cannot be
+/// read: a deletion must not depend on what it does not say.
 pub async fn present(
     context: &Context,
     kind: FluxKind,
@@ -29,7 +30,12 @@ pub async fn present(
         Some(found) => cache.exists(found),
         None => cache.remove(key),
     }
-    Ok(found)
+    match found.as_ref().and_then(|found| found.unreadable_status.as_deref()) {
+        Some(why) => {
+            Err(RequestError::unreadable(&format!("{kind} {key}"), &format!("cannot read its status: {why}")))
+        }
+        None => Ok(found),
+    }
 }
 
 /// Fetches an object of our API that a write conflicted with, and caches it as it is now: the cache may lack it, or have an

@@ -58,6 +58,8 @@ pub struct FluxObject {
     pub last_handled_reconcile_at: Option<String>,
     /// The status fields of the kind.
     pub status: KindStatus,
+    /// The reason why the status cannot be read: it then counts as absent.
+    pub unreadable_status: Option<String>,
 }
 
 impl FluxObject {
@@ -320,12 +322,16 @@ impl TryFrom<Object> for FluxObject {
             .and_then(|common: CommonStatus| Ok((common, KindStatus::read(kind, &status, &object)?)));
         // A status that cannot be read says nothing: the object is as one that Flux has not reconciled yet. An error would
         // hide all other objects of the list.
-        let (common, status) = match read {
-            Ok(read) => read,
-            Err(_) => (CommonStatus::default(), KindStatus::read(kind, &Value::Null, &object)?),
+        let ((common, status), unreadable_status) = match read {
+            Ok(read) => (read, None),
+            Err(error) => {
+                let nothing = KindStatus::read(kind, &Value::Null, &object)?;
+                ((CommonStatus::default(), nothing), Some(error.to_string()))
+            }
         };
         Ok(Self {
             status,
+            unreadable_status,
             object,
             metadata,
             refers_to: References::of(&spec),

@@ -46,6 +46,13 @@ impl From<NotLeader> for RequestFailure {
 }
 
 impl RequestError {
+    /// Creates the error of a request for an object of which a part cannot be read.
+    #[must_use]
+    pub fn unreadable(object: &str, why: &str) -> Self {
+        let failure = kube::Error::SerdeError(serde::de::Error::custom(why));
+        Self { verb: Verb::Get, object: object.to_owned(), failure: failure.into() }
+    }
+
     /// Whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

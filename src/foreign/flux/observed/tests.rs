@@ -194,6 +194,7 @@ fn unreadable_status_counts_as_none() {
         let object = json!({"kind": "HelmRelease", "metadata": {"name": "a", "generation": 1}, "spec": {}, "status": status});
         let found = FluxObject::deserialize(&object).unwrap();
         assert!(!found.is_observed() && found.conditions.get("Ready").is_none(), "{object}");
+        assert!(found.unreadable_status.is_some_and(|why| why.contains("invalid type")), "{object}");
     }
 }
 
