@@ -9,7 +9,7 @@ use tracing::info;
 use super::caches::Stored;
 use super::context::Context;
 use super::enqueue::{on_addon_status, on_release_status};
-use super::events;
+use super::{events, write};
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackStatus};
@@ -98,8 +98,15 @@ pub(super) async fn replace<K: Reported>(
     let (key, cache) = (Key::of(object), K::cache(&context.caches, &()));
     let _writing = cache.writing(&key);
     let latest = cache.get(&key).filter(|latest| is_same(&**latest, object));
-    let written = context.api.write_status(latest.as_deref().unwrap_or(object), status).await?;
-    let written = cache.written(written);
+    let written = match context.api.write_status(latest.as_deref().unwrap_or(object), status).await {
+        // The watch may be late, or may not report the object: the next reconcile must not conflict with the same state.
+        Err(conflict) if conflict.is_conflict() => {
+            let now = write::refresh::<K>(context, &key).await?;
+            K::enqueue_readers(context, &Change { before: Some(Arc::new(object.clone())), now });
+            return Err(conflict);
+        }
+        written => cache.written(written?),
+    };
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     info!("status written");
     let before = Some(Arc::new(object.clone()));
