@@ -65,7 +65,12 @@ enum Pass<'a> {
     /// Forget what was committed: nothing is committed for the `ClusterStack` now.
     Forget,
     /// Wait: nothing is to be committed, and the branch does not have to be checked.
-    Wait(Next),
+    Wait {
+        /// The next pass.
+        next: Next,
+        /// The progress, with what Flux has fetched since the last pass: a revision before it is then new again.
+        progress: Option<Box<Progress>>,
+    },
     /// Fetch the branch, and commit what is requested.
     Commit {
         git: &'a GitDelivery,
@@ -86,7 +91,12 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
             context.git.progress.set(key, None);
             Ok(Next::Await)
         }
-        Pass::Wait(next) => Ok(next),
+        Pass::Wait { next, progress } => {
+            if let Some(progress) = progress {
+                context.git.progress.set(key, Some(*progress));
+            }
+            Ok(next)
+        }
         Pass::Commit { git, before, is_moved } => {
             if is_moved {
                 info!(stack = %key, "delivery.git was changed: committing everything again");
@@ -134,7 +144,7 @@ async fn gather<'a>(
 fn decide<'a>(facts: &Facts<'a>) -> Pass<'a> {
     let Some(git) = facts.git else { return Pass::Forget };
     if !facts.may_write {
-        return Pass::Wait(Next::Await);
+        return Pass::Wait { next: Next::Await, progress: None };
     }
     let before = facts.before.clone().unwrap_or_default();
     if before.place != Place::of(git) {
@@ -147,7 +157,8 @@ fn decide<'a>(facts: &Facts<'a>) -> Pass<'a> {
         && before.kustomizations == facts.kustomizations
         && !before.has_new_revision(&facts.fetched);
     if is_unchanged && before.hold.is_none() && age.is_some_and(|age| age < REFRESH_INTERVAL) {
-        return Pass::Wait(next(&before));
+        let (next, fetched) = (next(&before), facts.fetched.clone());
+        return Pass::Wait { next, progress: Some(Box::new(Progress { fetched, ..before })) };
     }
     Pass::Commit { git, before: Box::new(before), is_moved: false }
 }

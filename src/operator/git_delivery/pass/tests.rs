@@ -45,8 +45,8 @@ fn decided(git: Option<&GitDelivery>, may_write: bool, before: Option<Progress>,
     };
     match decide(&facts) {
         Pass::Forget => "forget".to_owned(),
-        Pass::Wait(Next::After(delay)) => format!("wait {} s", delay.as_secs()),
-        Pass::Wait(next) => format!("wait {next:?}"),
+        Pass::Wait { next: Next::After(delay), .. } => format!("wait {} s", delay.as_secs()),
+        Pass::Wait { next, .. } => format!("wait {next:?}"),
         Pass::Commit { before, is_moved, .. } => {
             assert_eq!(before.place, Place::of(git.unwrap()));
             format!("commit, moved {is_moved}, looked {}", before.looked.is_some())
@@ -102,4 +102,33 @@ fn pass_commits_what_is_requested_or_checks_branch() {
     ] {
         assert_eq!(decided(git, may_write, before, changes), expected, "{what}");
     }
+}
+
+#[test]
+fn branch_that_goes_back_to_the_revision_before_the_commit_is_checked() {
+    let fetched = |revision: &str| -> Fetched {
+        [(Key::new("flux-system", "fleet"), format!("main@sha1:{revision}"))].into()
+    };
+    let (key, main) = (Key::new("stacks", "demo"), git("main"));
+    let decide_with = |before: Progress, revision| {
+        let facts = Facts {
+            now: NOW.parse().unwrap(),
+            key: &key,
+            git: Some(&main),
+            may_write: true,
+            before: Some(before),
+            batch: Batch::new(),
+            kustomizations: kustomizations("a"),
+            fetched: fetched(revision),
+            applied: Applied::new(),
+        };
+        match decide(&facts) {
+            Pass::Wait { progress, .. } => progress,
+            _ => None,
+        }
+    };
+    let before = Progress { fetched: fetched("earlier"), ..progress(10) };
+    let noted = decide_with(before, "a").unwrap();
+    assert_eq!(noted.fetched, fetched("a"), "Flux fetched the commit of the pass");
+    assert_eq!(decide_with(*noted, "earlier"), None, "the branch lost the commit before Flux applied it");
 }
