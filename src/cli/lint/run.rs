@@ -34,7 +34,8 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
     if releases.is_single() {
         let Some(name) = releases.names().into_iter().next() else { return Ok(Vec::new()) };
         let mut linted = one(&releases, name, source.to_owned())?;
-        if let Ok(target) = source.read_link() {
+        // With a slash at the end, the path names what the link leads to.
+        if let Ok(target) = source.components().collect::<PathBuf>().read_link() {
             let message = format!(
                 "the release is a link to {:?}: in a stack repository, Flux leaves it out of an artifact",
                 target.display().to_string()

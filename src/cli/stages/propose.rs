@@ -40,8 +40,12 @@ pub(in crate::cli) struct Change<'a> {
 }
 
 impl Delivery {
-    /// Refuses flags of a pull request with `--push`: clap drops their `requires`, because that flag conflicts with it.
+    /// Refuses flags of a pull request with `--push`: clap drops their `requires`, because that flag conflicts with it. And
+    /// flags of a commit where nothing is written.
     pub(in crate::cli) fn refuse_unused(&self) -> Result<(), CliError> {
+        if !self.is_wanted() {
+            unused::refuse(self.author.flags(), "without --push or --pull-request, nothing is committed")?;
+        }
         if self.forge.is_wanted() {
             return Ok(());
         }
