@@ -205,10 +205,13 @@ impl View<'_> {
         let wait = receipts.repairs.get(of.name.as_str());
         let (verdict, observed) = judged.map(|(verdict, state)| (verdict.waiting_for(wait), state)).unzip();
         let is_deployed = matches!(verdict, Some(Verdict::Applied | Verdict::Drifted { .. }));
+        // An object that does not exist has no verdict.
+        let waits = wait.filter(|_| verdict.is_none());
+        let waits = waits.map(|wait| Hold { reason: Reason::Foreign, message: wait.to_string() });
         AddonFacts {
             name: of.name.clone(),
             chart: of.chart().map(Chart::known_as),
-            hold,
+            hold: hold.or(waits),
             object,
             expected,
             observed,

@@ -14,7 +14,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields};
-use crate::plan::repair::{Wait, is_repair};
+use crate::plan::repair::{LastWrite, Wait, is_repair};
 use crate::plan::{PlannedObject, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -122,8 +122,10 @@ pub async fn deliver_over(
     let todo = action(desired.planned, state, baseline);
     let expected = desired.expected.cloned();
     let is_known = expected.is_some() || desired.owners.is_empty();
-    let is_repair = is_repair(todo, (desired.planned, state), (is_known, desired.shared));
     let now = context.clock.now();
+    let digest = context.repairs.digest(kind, &key, now);
+    let last = LastWrite { is_known, is_shared: desired.shared, digest: digest.as_deref() };
+    let is_repair = is_repair(todo, (desired.planned, state), last);
     if is_repair && let Some((count, until)) = context.repairs.next(kind, &key, now) {
         let manager = found.as_ref().and_then(|found| found.metadata.foreign_manager().map(str::to_owned));
         let wait = Some(Wait { manager, count, until });
@@ -143,9 +145,7 @@ pub async fn deliver_over(
             let _writing = cache.writing(&key);
             let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
             let written = apply(context, kind, desired, &owners, found.as_deref()).await?;
-            if is_repair {
-                context.repairs.record(kind, &key, now);
-            }
+            context.repairs.record(kind, &key, desired.planned.digest(), is_repair, now);
             let manager = written.metadata.foreign_manager().map(str::to_owned);
             let manager = manager.or_else(|| {
                 let found = found.as_ref().filter(|_| todo == Action::Repair)?;

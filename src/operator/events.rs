@@ -50,19 +50,25 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
 ) {
     if let Some((type_, ready)) = ready_change(before, now) {
         let Condition { reason, message, .. } = ready;
-        if reason == Reason::Foreign.as_str() {
+        let is_foreign = |condition: &Condition| condition.reason == Reason::Foreign.as_str();
+        if is_foreign(ready) {
             // The message has the time of the next repair, and the event keeps its note.
             let note = "another client changed objects: the condition Ready names them, and says when they are restored";
             count(context, object, type_, (reason, note), note).await;
+        } else if before.iter().find(is_ready).is_some_and(is_foreign) {
+            count(context, object, type_, (reason, "restored"), message).await;
         } else {
             publish(context, object, type_, reason, message).await;
         }
     }
 }
 
+fn is_ready(condition: &&Condition) -> bool {
+    condition.type_ == ConditionType::Ready.as_str()
+}
+
 /// Returns the condition `Ready` if its change deserves an event.
 fn ready_change<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
-    let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
     let ready = now.iter().find(is_ready)?;
     let is_same = |before: &Condition| (&before.status, &before.reason) == (&ready.status, &ready.reason);
     match ready.status.as_str() {

@@ -46,7 +46,7 @@ impl Repairs {
         let doubled = 2_i32.checked_pow(self.count.saturating_sub(1));
         let pause = doubled.and_then(|factor| FIRST_PAUSE.checked_mul(factor)).unwrap_or(LONGEST_PAUSE);
         let next = self.last.saturating_add(pause.min(LONGEST_PAUSE)).unwrap_or(Timestamp::MAX);
-        (self.are_counted(now) && next > now).then_some(next)
+        (self.count > 0 && self.are_counted(now) && next > now).then_some(next)
     }
 }
 
@@ -63,31 +63,45 @@ pub struct Wait {
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let manager = self.manager.as_deref().unwrap_or("another client");
+        // Without a field manager, the object may be gone.
+        let (how, manager) = match &self.manager {
+            Some(manager) => ("changed", manager.as_str()),
+            None => ("changed or deleted", "another client"),
+        };
         let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
         // A time with a fraction is rounded up: the repair is not earlier than the message says.
         let until = self.until.as_second() + i64::from(self.until.subsec_nanosecond() > 0);
         let until = Timestamp::from_second(until).unwrap_or(self.until);
         write!(
             f,
-            "was changed again by {manager} after the operator restored it {times}; the operator restores it at {until}"
+            "was {how} again by {manager} after the operator restored it {times}; the operator restores it at {until}"
         )
     }
 }
 
-/// Whether a write restores what another client changed, so that it may have to wait. `is_known` is whether the last write
-/// is known or, for an object without an owner and a status, whether it had the planned content; `is_shared` is whether
-/// others may add owners.
+/// What is known of the last write of an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastWrite<'a> {
+    /// Whether its result is known or, for an object without an owner and a status, whether it had the planned content.
+    pub is_known: bool,
+    /// Whether others may add owners.
+    pub is_shared: bool,
+    /// The digest of the plan that this process wrote a short time ago, if any.
+    pub digest: Option<&'a str>,
+}
+
+/// Whether a write restores what another client changed, replaced or deleted, so that it may have to wait.
 #[must_use]
 pub fn is_repair(
     action: Action,
     (planned, found): (&PlannedObject, Option<LiveObject>),
-    (is_known, is_shared): (bool, bool),
+    last: LastWrite,
 ) -> bool {
     let annotations = found.and_then(|found| found.metadata.annotations.as_ref());
     let digest = annotations.and_then(|annotations| annotations.get(PLAN_DIGEST));
     let is_of_plan = digest.map(String::as_str) == Some(planned.digest());
-    action == Action::Repair || (action == Action::Apply && is_of_plan && is_known && !is_shared)
+    let is_again = if is_of_plan { last.is_known } else { last.digest == Some(planned.digest()) };
+    action == Action::Repair || (action == Action::Apply && is_again && !last.is_shared)
 }
 
 #[cfg(test)]
@@ -142,20 +156,31 @@ mod tests {
             serde_json::from_value(json!({"kind": "HelmRelease", "metadata": metadata, "spec": {}})).unwrap()
         };
         let (same, other) = (found("sha256:1"), found("sha256:0"));
-        for (action, found, is_known, is_shared, expected) in [
-            (Action::Repair, Some(&same), true, false, true),
-            (Action::Repair, Some(&same), true, true, true),
-            // The object lost its owner.
-            (Action::Apply, Some(&same), true, false, true),
-            (Action::Apply, Some(&same), true, true, false),
-            (Action::Apply, Some(&same), false, false, false),
-            (Action::Apply, Some(&other), true, false, false),
-            (Action::Apply, None, true, false, false),
-            (Action::Nothing, Some(&same), true, false, false),
+        let last = |is_known, is_shared, digest| LastWrite { is_known, is_shared, digest };
+        for (action, found, last, expected, why) in [
+            (Action::Repair, Some(&same), last(true, false, None), true, "changed"),
+            (Action::Repair, Some(&same), last(true, true, None), true, "changed, shared"),
+            (Action::Apply, Some(&same), last(true, false, None), true, "it lost its owner"),
+            (Action::Apply, Some(&same), last(true, true, None), false, "another owner"),
+            (Action::Apply, Some(&same), last(false, false, None), false, "the last write is unknown"),
+            (
+                Action::Apply,
+                Some(&same),
+                last(false, false, Some("sha256:1")),
+                false,
+                "its status was not written",
+            ),
+            (Action::Apply, Some(&other), last(true, false, None), false, "an earlier plan"),
+            (Action::Apply, Some(&other), last(true, false, Some("sha256:0")), false, "the next plan"),
+            (Action::Apply, Some(&other), last(true, false, Some("sha256:1")), true, "replaced"),
+            (Action::Apply, Some(&other), last(true, true, Some("sha256:1")), false, "replaced, shared"),
+            (Action::Apply, None, last(true, false, None), false, "the first write"),
+            (Action::Apply, None, last(true, false, Some("sha256:1")), true, "deleted"),
+            (Action::Apply, None, last(true, false, Some("sha256:0")), false, "deleted before another plan"),
+            (Action::Nothing, Some(&same), last(true, false, Some("sha256:1")), false, "as planned"),
         ] {
             let found = found.map(Into::into);
-            let repairs = is_repair(action, (&planned, found), (is_known, is_shared));
-            assert_eq!(repairs, expected, "{action:?} {is_known} {is_shared}");
+            assert_eq!(is_repair(action, (&planned, found), last), expected, "{why}");
         }
     }
 
@@ -167,9 +192,8 @@ mod tests {
                         2027-01-15T08:00:01Z";
         assert_eq!(wait.to_string(), expected);
         let wait = Wait { manager: None, count: 1, until: at(0) };
-        assert!(
-            wait.to_string()
-                .starts_with("was changed again by another client after the operator restored it once; ")
-        );
+        assert!(wait.to_string().starts_with(
+            "was changed or deleted again by another client after the operator restored it once; "
+        ));
     }
 }

@@ -125,10 +125,13 @@ async fn apply(
     for (name, result) in join_all(addons).await {
         match result {
             Ok(Written { hold: Some(hold), .. }) => _ = receipts.existing.insert(name.to_owned(), hold),
-            Ok(Written { expected: Some(digest), object, wait, .. }) => {
+            Ok(Written { wait: Some(wait), object, .. }) => {
+                receipts.objects.extend(object);
+                receipts.repairs.insert(name.to_owned(), wait);
+            }
+            Ok(Written { expected: Some(digest), object, .. }) => {
                 receipts.expected.insert(name.to_owned(), digest);
                 receipts.objects.extend(object);
-                receipts.repairs.extend(wait.map(|wait| (name.to_owned(), wait)));
             }
             Ok(_) => receipts.wait(name),
             Err(error) => _ = failures.insert(name, error),
