@@ -269,7 +269,8 @@ impl Cluster {
             );
         }
         if self.is_quiet {
-            self.broke(Rule::Unquiet, format!("writes {path} although nothing changes"));
+            let body = String::from_utf8_lossy(&call.body).into_owned();
+            self.broke(Rule::Unquiet, format!("writes {path} although nothing changes: {body}"));
         }
         for object in &changes {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default();

@@ -222,7 +222,7 @@ fn lost_status_is_late_while_others_change() {
     let what = assert_noticed(Guard::StatusStored, Rule::Late, |simulation| {
         simulation.deliver_first_of_two();
         simulation.upgrade("one", V2);
-        for number in 0..300 {
+        for number in 0..1000 {
             let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
             simulation.at_any_time(move |simulation| simulation.merge("Cluster", "one", &label));
         }
