@@ -16,6 +16,7 @@ use std::time::Duration;
 use tracing::debug;
 
 use super::context::Context;
+use super::git_delivery;
 use super::git_delivery::pending_commits::Subject;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
@@ -103,7 +104,7 @@ async fn prepare(
         }
         Preparation::Nothing => Ok(None),
         Preparation::Pause { is_reported } => {
-            context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
+            git_delivery::cancel(context, &Subject::Cluster(key.clone()));
             Ok(found.filter(|_| *is_reported).cloned())
         }
         Preparation::Establish { writes_addon, adopts } => {

@@ -83,6 +83,26 @@ pub fn commit(
     state
 }
 
+/// Cancels the request of a plan, and has the `ClusterStack`s that had the request report so.
+pub fn cancel(context: &Context, subject: &Subject) {
+    enqueue_stacks(context, context.git.pending_commits.cancel(subject));
+}
+
+/// Like [`cancel`], for one `ClusterStack`.
+pub fn cancel_of(context: &Context, stack: &Key, subject: &Subject) {
+    enqueue_stacks(context, context.git.pending_commits.cancel_of(stack, subject));
+}
+
+/// Forgets a Cluster that no reconcile will request again, and has the `ClusterStack`s that had requests of it report so.
+pub fn forget_cluster(context: &Context, cluster: &Key) {
+    enqueue_stacks(context, context.git.pending_commits.forget_cluster(cluster));
+}
+
+/// Enqueues `ClusterStack`s with fewer requests: no pass reports that nothing waits any longer.
+fn enqueue_stacks(context: &Context, stacks: Vec<Key>) {
+    stacks.into_iter().for_each(|stack| context.triggers.stacks.now(stack));
+}
+
 /// Enqueues a pass for the branch that a `ClusterStack` is or was committed to, even while it waits after a failure: the
 /// change may have fixed the cause.
 pub fn enqueue_pass(context: &Context, stack: &ClusterStack) {

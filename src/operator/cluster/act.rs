@@ -45,7 +45,7 @@ pub(super) async fn act(
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
     if !decision.delivery.is_written() {
-        context.git.pending_commits.cancel(&Subject::Cluster(key.clone()));
+        git_delivery::cancel(context, &Subject::Cluster(key.clone()));
     }
     let addon = &facts.snapshot.addon;
     let (receipts, failure) = match (&facts.target, &decision.delivery) {

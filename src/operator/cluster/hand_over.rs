@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::super::context::Context;
+use super::super::git_delivery::forget_cluster;
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, index, owner_reference};
 use super::super::reconcile::ReconcileError;
@@ -67,7 +68,7 @@ pub(super) async fn orphan(
     if !let_go(context, addon, &decision).await? {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     }
-    context.git.pending_commits.forget_cluster(key);
+    forget_cluster(context, key);
     context.metrics.remove(Queue::Cluster, &key.to_string());
     info!(%stack, "orphaned the addons: their Flux objects stay, suspended; the ClusterAddon is deleted");
     Ok(Next::Await)

@@ -18,8 +18,8 @@ use kube::core::{ApiResource, DynamicObject};
 use tracing::{info, warn};
 
 use super::super::context::Context;
-use super::super::git_delivery::commit;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
+use super::super::git_delivery::{commit, forget_cluster};
 use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, committing_stack, index};
 use super::super::reconcile::ReconcileError;
@@ -118,7 +118,7 @@ async fn prune(
     if suppression.deletes_addon {
         write::delete(context, &**addon).await?;
     }
-    context.git.pending_commits.forget_cluster(key);
+    forget_cluster(context, key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     context.metrics.remove(Queue::Cluster, &key.to_string());
     // The Cluster may stay for long because of the finalizer of another controller.

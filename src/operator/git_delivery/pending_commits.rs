@@ -184,23 +184,37 @@ impl PendingCommits {
     }
 
     /// Cancels the request of a plan for all `ClusterStack`s, for example because its Cluster is paused or held. Committed files stay.
-    pub fn cancel(&self, subject: &Subject) {
-        self.lock().values_mut().for_each(|subjects| subjects.cancel(subject));
+    /// Returns the `ClusterStack`s that had the request.
+    pub fn cancel(&self, subject: &Subject) -> Vec<Key> {
+        self.withdraw(|_, subjects| subjects.cancel(subject))
     }
 
     /// Like [`PendingCommits::cancel`], for one `ClusterStack`.
-    pub fn cancel_of(&self, stack: &Key, subject: &Subject) {
-        if let Some(subjects) = self.lock().get_mut(stack) {
-            subjects.cancel(subject);
-        }
+    pub fn cancel_of(&self, stack: &Key, subject: &Subject) -> Vec<Key> {
+        self.withdraw(|of, subjects| {
+            if of == stack {
+                subjects.cancel(subject);
+            }
+        })
     }
 
-    /// Forgets a Cluster that no reconcile will request again.
-    pub fn forget_cluster(&self, cluster: &Key) {
-        for subjects in self.lock().values_mut() {
+    /// Forgets a Cluster that no reconcile will request again. Returns the `ClusterStack`s that had requests of it.
+    pub fn forget_cluster(&self, cluster: &Key) -> Vec<Key> {
+        self.withdraw(|_, subjects| {
             subjects.committed.retain(|subject, _| !subject.is_of(cluster));
             subjects.requested.retain(|subject, _| !subject.is_of(cluster));
-        }
+        })
+    }
+
+    /// Changes the subjects of each `ClusterStack`, and returns those that have fewer requests afterwards.
+    fn withdraw(&self, change: impl Fn(&Key, &mut Subjects)) -> Vec<Key> {
+        let mut all = self.lock();
+        let fewer = all.iter_mut().filter_map(|(stack, subjects)| {
+            let before = subjects.requested.len();
+            change(stack, subjects);
+            (subjects.requested.len() < before).then(|| stack.clone())
+        });
+        fewer.collect()
     }
 
     /// Forgets what the branch of a `ClusterStack` has, because another author changed it. The next reconciles request

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::super::context::Context;
 use super::super::enqueue::on_release_status;
 use super::super::git_delivery::pending_commits::Subject;
-use super::super::git_delivery::remove_from_git_for;
+use super::super::git_delivery::{cancel_of, remove_from_git_for};
 use super::super::{annotations, events, finalizer, write};
 use super::{inventory, stack_of_other_shard, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
@@ -89,7 +89,7 @@ async fn is_used(
 /// Cancels the commits of a release that is about to be uninstalled, so that held changes are not written afterwards.
 pub(super) fn cancel_commits(context: &Context, owner: Option<&ClusterStack>, name: &ReleaseName) {
     if let Some(owner) = owner {
-        context.git.pending_commits.cancel_of(&Key::of(owner), &Subject::Release(name.to_string()));
+        cancel_of(context, &Key::of(owner), &Subject::Release(name.to_string()));
     }
 }
 
