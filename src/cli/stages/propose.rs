@@ -40,12 +40,9 @@ pub(in crate::cli) struct Change<'a> {
 }
 
 impl Delivery {
-    /// Refuses flags of a pull request with `--push`: clap drops their `requires`, because that flag conflicts with it. And
-    /// flags of a commit where nothing is written.
+    /// Refuses flags of a pull request with `--push`: clap drops their `requires`, because that flag conflicts with it.
+    /// Without either, the command only shows the change, and accepts the flags of the commit that may follow.
     pub(in crate::cli) fn refuse_unused(&self) -> Result<(), CliError> {
-        if !self.is_wanted() {
-            unused::refuse(self.author.flags(), "without --push or --pull-request, nothing is committed")?;
-        }
         if self.forge.is_wanted() {
             return Ok(());
         }

@@ -105,7 +105,7 @@ fn pass_commits_what_is_requested_or_checks_branch() {
 }
 
 #[test]
-fn branch_that_goes_back_to_the_revision_before_the_commit_is_checked() {
+fn branch_at_the_revision_before_the_commit_is_checked() {
     let fetched = |revision: &str| -> Fetched {
         [(Key::new("flux-system", "fleet"), format!("main@sha1:{revision}"))].into()
     };
