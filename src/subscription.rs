@@ -14,7 +14,9 @@ mod sources;
 mod stack;
 mod teardown;
 
-pub use budget::{allowance, allows, deletions, in_words, is_counted, known, left, refilled, spent};
+pub use budget::{
+    allowance, allows, deletions, in_words, is_counted, known, left, lost, refilled, spent, summed,
+};
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion};
 pub use delivery::{

@@ -16,7 +16,7 @@ use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_b
 use crate::gate::Hold;
 use crate::names::{AddonName, Key, ObjectName, ReleaseName};
 use crate::release::{Addon, Release};
-use crate::subscription::{allows, deletions, in_words, known, left, refilled, spent};
+use crate::subscription::{allows, deletions, in_words, known, left, lost, refilled, spent, summed};
 
 /// A Flux object that may belong to a `ClusterAddon`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,6 +277,8 @@ pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAdd
     live.object.uid == candidate.object.object.uid
         && live.addon() == candidate.object.addon()
         && prune_decision(owned(live, addon, AddonMatch::NotInRelease), true) == PruneDecision::Delete
+        // Otherwise nothing has counted it.
+        && (live.is_never_installed() || !candidate.object.is_never_installed())
 }
 
 /// The objects to delete now, and those that wait.
@@ -286,6 +288,8 @@ pub struct Pruning {
     pub candidates: Vec<Candidate>,
     /// The deletions that the status must record before they happen.
     pub pruned: Option<Pruned>,
+    /// The deletions in all clusters of the `ClusterStack`, with those of this decision if there are any.
+    pub sum: Option<Pruned>,
     /// Time of the next decision.
     pub next: Option<Timestamp>,
 }
@@ -311,7 +315,7 @@ pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
             _ => {}
         }
     }
-    Pruning { candidates, pruned: None, next: Some(now) }
+    Pruning { candidates, next: Some(now), ..Pruning::default() }
 }
 
 /// The deletions that a budget counts, in all clusters of a `ClusterStack`.
@@ -330,6 +334,11 @@ impl Spent {
         self.total += objects;
         self.deletions.extend(known(recorded, reserved).cloned());
     }
+
+    /// Counts the deletions that only the `ClusterStack` still has, because its `ClusterAddon`s were lost.
+    pub fn add_lost(&mut self, sum: Option<&Pruned>, now: Timestamp) {
+        self.deletions.extend(lost(&self.deletions, sum, now));
+    }
 }
 
 /// The number of objects to delete in all clusters of a `ClusterStack`: a tenth per hour.
@@ -347,21 +356,26 @@ pub struct Budget<'a> {
     pub total: usize,
     /// The recorded or reserved deletions of the Cluster's own `ClusterAddon`.
     pub own: Option<&'a Pruned>,
+    /// The deletions in all these clusters, as the `ClusterStack` or a reservation counts them.
+    pub sum: Option<&'a Pruned>,
 }
 
 /// Decides which of the due objects to delete now. An addon in another form counts like a dropped one, because its
-/// uninstallation deletes the cluster's objects of its own kinds.
+/// uninstallation deletes the cluster's objects of its own kinds. An addon that was never installed spends nothing: there is
+/// nothing to uninstall.
 #[must_use]
 pub fn decide_prune(mut candidates: Vec<Candidate>, budget: &Budget, now: Timestamp) -> Pruning {
     let due = candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete);
-    let due: Vec<&mut Candidate> = due.collect();
+    let due: Vec<&mut Candidate> = due.filter(|due| !due.object.is_never_installed()).collect();
     let name = deletions(due.iter().map(|due| format!("{} without {}", budget.release, due.addon)));
     let is_allowed = allows(budget.allowed, &name);
     let allowance = if is_allowed { usize::MAX } else { left(budget.spent, budget.total, now) };
     let (mut pruned, mut next) = (None, None);
+    let mut sum = summed(budget.sum, budget.spent, now);
     for (index, candidate) in due.into_iter().enumerate() {
         if index < allowance {
             pruned = Some(spent(pruned.as_ref().or(budget.own), now));
+            sum = Some(spent(sum.as_ref(), now));
         } else {
             candidate.decision = PruneDecision::Blocked;
             let words = in_words(budget.spent, (budget.total, "addon objects"), now);
@@ -369,7 +383,8 @@ pub fn decide_prune(mut candidates: Vec<Candidate>, budget: &Budget, now: Timest
             next = refilled(budget.spent, now);
         }
     }
-    Pruning { candidates, pruned, next }
+    let sum = sum.filter(|_| pruned.is_some());
+    Pruning { candidates, pruned, sum, next }
 }
 
 fn exceeded(stack: &str, deletions: &str, budget: &str) -> Hold {

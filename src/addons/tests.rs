@@ -1,5 +1,6 @@
 //! Tables of the decisions about the addons of a Cluster.
 
+mod budget;
 mod cluster_addon;
 mod decision;
 mod deletion;

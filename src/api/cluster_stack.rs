@@ -131,6 +131,10 @@ pub struct ClusterStackStatus {
     /// Number of releases that were deleted in the current hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Pruned>,
+    /// Number of objects of addons that were deleted in the current hour, because a release does not have them, in all
+    /// clusters. It counts them also after the `ClusterAddon`s that counted them are lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned_addons: Option<Pruned>,
     /// The generation of the spec that the status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

@@ -81,7 +81,7 @@ async fn deliver(
     // The status must count deletions before they happen.
     let next = write_status(context, key, &facts, &outcome).await?;
     if let Some(reservation) = reservation {
-        reservation.keep();
+        context.triggers.stacks.now(reservation.keep());
     }
     let next = next.earlier(retry).earlier(prune::prune(context, &facts, &pruning).await?);
     let failure = failure.map(ReconcileError::from).or(unplanned.map(ReconcileError::from));

@@ -20,6 +20,7 @@ use super::metrics::Queue;
 use super::reconcile::ReconcileError;
 use super::{finalizer, status};
 use crate::api::ClusterStack;
+use crate::api::cluster_stack::Pruned;
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::inputs::stack::StackError;
@@ -56,6 +57,8 @@ struct Facts {
     confirmed: BTreeSet<ReleaseName>,
     /// The Clusters that count for it.
     users: Vec<User>,
+    /// The objects of addons that were deleted in its clusters within the hour.
+    pruned_addons: Option<Pruned>,
     /// The last report of the publisher.
     published: Option<Report>,
     /// The refusal to delete the `GitRepository` of an earlier source, in the last reconcile.
@@ -123,9 +126,16 @@ async fn gather(
     let releases = Releases::gather(context, &stack, read.and_then(|source| source.catalog.read.as_deref()));
     let users = clusters::users(context, &key.namespace, &releases);
     let pins = pins::gather(context, read.map(|source| &source.stack), &releases).await?;
+    let recorded = stack.status.as_ref();
     let mut facts = Facts {
         now,
         moment: context.moment(FluxKind::GitRepository.as_str(), now),
+        pruned_addons: context.budgets.sum(
+            &key,
+            recorded.and_then(|status| status.pruned_addons.as_ref()),
+            clusters::pruned(&users),
+            now,
+        ),
         published: context.published.get(&key),
         undeletable: context.undeletable_sources.get(&key),
         confirmed: BTreeSet::new(),

@@ -53,6 +53,8 @@ pub struct StackFacts<'a> {
     pub note: Option<&'static str>,
     /// The releases that were deleted in the current hour.
     pub pruned: Option<Pruned>,
+    /// The objects of addons that were deleted in the current hour.
+    pub pruned_addons: Option<Pruned>,
     /// The progress of commits, if delivery is through Git: the condition, and the part that the status keeps.
     pub delivered: Option<(Report, Option<CommittedDelivery>)>,
     /// Whether all wanted releases of the upstream source are published, if there is such a source.
@@ -98,6 +100,7 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         source: facts.source,
         delivery: facts.delivered.and_then(|(_, status)| status),
         pruned: facts.pruned,
+        pruned_addons: facts.pruned_addons,
         observed_generation: Some(facts.generation),
         last_handled_reconcile_at: facts.requested_at.or_else(|| old.last_handled_reconcile_at.clone()),
         conditions: conditions(all, facts.generation, &old.conditions, now),

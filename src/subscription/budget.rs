@@ -37,7 +37,8 @@ pub fn refilled<'a>(pruned: impl IntoIterator<Item = &'a Pruned>, now: Timestamp
 pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
     match present(pruned, now) {
         Some(pruned) => Pruned { since: pruned.since.clone(), count: pruned.count.saturating_add(1) },
-        None => Pruned { since: Time(now), count: 1 },
+        // A status has whole seconds: with a part of one, a count in memory would differ from its status.
+        None => Pruned { since: Time(Timestamp::from_second(now.as_second()).unwrap_or(now)), count: 1 },
     }
 }
 
@@ -45,6 +46,47 @@ pub fn spent(pruned: Option<&Pruned>, now: Timestamp) -> Pruned {
 #[must_use]
 pub fn known<'a>(status: Option<&'a Pruned>, reserved: Option<&'a Pruned>) -> Option<&'a Pruned> {
     status.into_iter().chain(reserved).max_by_key(|pruned| (pruned.since.0, pruned.count))
+}
+
+/// Returns the deletions that only the count of the whole budget, `sum`, still has: the statuses that recorded them are lost.
+/// `pruned` are the deletions that statuses report.
+#[must_use]
+pub fn lost<'a>(
+    pruned: impl IntoIterator<Item = &'a Pruned>,
+    sum: Option<&Pruned>,
+    now: Timestamp,
+) -> Option<Pruned> {
+    let sum = present(sum, now)?;
+    let known = count(pruned.into_iter().filter(|pruned| is_counted(pruned, now)));
+    let count = sum.count.saturating_sub(known);
+    (count > 0).then(|| Pruned { since: sum.since.clone(), count })
+}
+
+/// Returns the count of the whole budget. `sum` is the one so far, which lacks deletions if the process ended before it was
+/// written; `pruned` are the deletions that statuses report. After its hour, `sum` stays until the next deletion.
+#[must_use]
+pub fn summed<'a>(
+    sum: Option<&Pruned>,
+    pruned: impl IntoIterator<Item = &'a Pruned>,
+    now: Timestamp,
+) -> Option<Pruned> {
+    let current = present(sum, now);
+    // The deletions of an earlier hour were counted in it.
+    let is_in_hour = |pruned: &&Pruned| match (current, sum) {
+        (Some(current), _) => pruned.since.0 >= current.since.0,
+        (None, Some(before)) => !is_counted(before, pruned.since.0),
+        (None, None) => true,
+    };
+    let present = pruned.into_iter().filter(|pruned| is_counted(pruned, now));
+    let present: Vec<&Pruned> = present.filter(is_in_hour).collect();
+    let first = present.iter().map(|pruned| pruned.since.0).min();
+    let Some(since) = current.map(|sum| sum.since.0).or(first) else { return sum.cloned() };
+    let count = count(present.into_iter()).max(current.map_or(0, |sum| sum.count));
+    Some(Pruned { since: Time(since), count })
+}
+
+fn count<'a>(pruned: impl Iterator<Item = &'a Pruned>) -> u32 {
+    pruned.fold(0, |sum, pruned| sum.saturating_add(pruned.count))
 }
 
 /// Describes the size of a budget and the time of the next deletion. `pruned` are earlier deletions, `what` names the

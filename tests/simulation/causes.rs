@@ -12,7 +12,7 @@ use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
 use crate::operator::{Millis, timestamp};
 use crate::past::{Past, is_deleting};
-use crate::properties::Rule;
+use crate::properties::{Rule, condition};
 use crate::repository::Repository;
 
 const ADDON: &str = "clusterstack.x-k8s.io/addon";
@@ -167,7 +167,9 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     let release = past.named("ClusterStackRelease", of, text(&class["name"]))?;
     let has_it = has_addon(release, text(&metadata["labels"][ADDON]), kind)?;
     let by = text(&addon["metadata"]["uid"]).to_owned();
-    (is_same && !is_paused && !has_it).then_some(Cause::Counted("ClusterAddon", by))
+    // Nothing is uninstalled that was never installed.
+    let cause = if is_never_installed(object) { Cause::Free } else { Cause::Counted("ClusterAddon", by) };
+    (is_same && !is_paused && !has_it).then_some(cause)
 }
 
 /// Whether an object has the name that its labels make.
@@ -175,6 +177,17 @@ fn is_named(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let name = format!("{}.{}", text(&metadata["labels"][CLUSTER]), text(&metadata["labels"][ADDON]));
     metadata["name"] == name.as_str()
+}
+
+/// Whether Flux has failed to install an object before it installed anything.
+fn is_never_installed(object: &Value) -> bool {
+    let status = &object["status"];
+    let is_empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
+    let is_installed = match text(&object["kind"]) {
+        "HelmRelease" => !is_empty(&status["history"]),
+        _ => !is_empty(&status["inventory"]["entries"]) || status["lastAppliedRevision"].is_string(),
+    };
+    !is_installed && condition(object, "Ready").is_some_and(|(status, _)| status == "False")
 }
 
 /// Whether a release has an addon as an object of this kind.

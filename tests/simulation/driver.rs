@@ -239,9 +239,15 @@ impl Simulation {
             let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
             self.processes[at].end(self.election.as_ref(), end);
         } else {
-            self.note("crash".to_owned());
-            self.processes.retain(|process| process.role != Role::Leads);
+            return self.crash();
         }
+        self.start_leader();
+    }
+
+    /// Ends the process that leads, without a warning, and starts another one.
+    pub(crate) fn crash(&mut self) {
+        self.note("crash".to_owned());
+        self.processes.retain(|process| process.role != Role::Leads);
         self.start_leader();
     }
 

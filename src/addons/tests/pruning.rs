@@ -1,14 +1,11 @@
 //! Tests of the deletion of removed addons' objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::cluster_stack::Pruned;
-use crate::names::{AddonName, ReleaseName};
-use crate::subscription::deletions;
+use crate::names::AddonName;
 
 /// An object of a removed addon.
 const REMOVED: OwnedObject =
@@ -199,87 +196,6 @@ fn changed_object_is_not_deleted() {
         let live = flux_object("HelmRelease", "old", &changes);
         assert_eq!(is_still_due(&candidate, &live, &addon), expected, "{why}");
     }
-}
-
-fn due(addons: &[&str]) -> Vec<Candidate> {
-    let due = addons.iter().map(|addon| Candidate {
-        addon: addon.parse().unwrap(),
-        delivers: AddonMatch::NotInRelease,
-        object: flux_object("HelmRelease", addon, &json!({})),
-        decision: PruneDecision::Delete,
-        hold: Some(Hold { reason: Reason::AddonRemoved, message: String::new() }),
-    });
-    due.collect()
-}
-
-fn pruned(since: &str, count: i64) -> Pruned {
-    serde_json::from_value(json!({"since": since, "count": count})).unwrap()
-}
-
-#[test]
-fn budget_decides_how_many_objects_are_deleted() {
-    let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
-    let now: Timestamp = NOW.parse().unwrap();
-    let lately = pruned("2026-11-23T01:30:00Z", 1);
-    let all = deletions(["openstack-scs-1-32-v2 without a", "openstack-scs-1-32-v2 without b"]);
-    for (total, spent, allowed, own, expected) in [
-        (5, vec![], None, None, "[Delete, Blocked] count Some(1) next None"),
-        (20, vec![], None, None, "[Delete, Delete] count Some(2) next None"),
-        (20, vec![lately.clone()], None, None, "[Delete, Blocked] count Some(1) next Some(30)"),
-        (5, vec![lately.clone()], None, None, "[Blocked, Blocked] count None next Some(30)"),
-        (5, vec![lately.clone()], Some(all.as_str()), None, "[Delete, Delete] count Some(2) next None"),
-        (5, vec![lately.clone()], Some("another"), None, "[Blocked, Blocked] count None next Some(30)"),
-        // The ClusterAddon keeps counting in its hour.
-        (20, vec![lately.clone()], None, Some(&lately), "[Delete, Blocked] count Some(2) next Some(30)"),
-    ] {
-        let budget = Budget { stack: "stacks/demo", release: &release, allowed, spent: &spent, total, own };
-        let pruning = decide_prune(due(&["a", "b"]), &budget, now);
-        let decisions: Vec<_> = pruning.candidates.iter().map(|it| it.decision).collect();
-        let count = pruning.pruned.as_ref().map(|pruned| pruned.count);
-        let next = pruning.next.map(|next| next.duration_since(now).as_mins());
-        assert_eq!(format!("{decisions:?} count {count:?} next {next:?}"), expected);
-        let reasons = pruning.candidates.iter().map(|it| it.hold.as_ref().map(|hold| hold.reason));
-        let is_reported = |(decision, reason): (&PruneDecision, _)| match decision {
-            PruneDecision::Blocked => reason == Some(Reason::PruneBudgetExceeded),
-            _ => reason == Some(Reason::AddonRemoved),
-        };
-        assert!(decisions.iter().zip(reasons).all(is_reported), "{:?}", pruning.candidates);
-    }
-}
-
-#[test]
-fn budget_leaves_other_candidates_alone() {
-    let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
-    let budget =
-        Budget { stack: "stacks/demo", release: &release, allowed: None, spent: &[], total: 1, own: None };
-    let mut found = due(&["a", "b", "c"]);
-    (found[0].decision, found[0].hold) = (PruneDecision::Blocked, None);
-    found[1].decision = PruneDecision::Deleting;
-    let mut counted = due(&["d"]);
-    counted[0].decision = PruneDecision::DeleteCounted;
-    found.extend(counted);
-    let pruning = decide_prune(found.clone(), &budget, NOW.parse().unwrap());
-    assert_eq!(pruning.candidates, found, "one is deleted, and the other three are as they were");
-    assert_eq!(pruning.pruned.as_ref().map(|pruned| pruned.count), Some(1));
-    assert_eq!(pruning.due().count(), 2);
-}
-
-#[test]
-fn unconfirmed_prune_deletes_and_reports_nothing() {
-    let now: Timestamp = NOW.parse().unwrap();
-    let pruning = unconfirmed(due(&["a", "b"]), now);
-    let kept: BTreeSet<_> = pruning
-        .candidates
-        .iter()
-        .map(|it| (it.decision == PruneDecision::Blocked, it.hold.is_none()))
-        .collect();
-    assert_eq!(kept, BTreeSet::from([(true, true)]));
-    assert_eq!((pruning.pruned, pruning.next), (None, Some(now)));
-    let mut counted = due(&["a"]);
-    counted[0].decision = PruneDecision::DeleteCounted;
-    let pruning = unconfirmed(counted, now);
-    assert_eq!(pruning.candidates[0].decision, PruneDecision::Deleting, "its file is removed later");
-    assert!(pruning.candidates[0].hold.is_some(), "the status keeps counting it");
 }
 
 #[test]

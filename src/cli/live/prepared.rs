@@ -7,6 +7,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::present::Present;
+use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::{field, text};
@@ -35,6 +36,8 @@ pub(in crate::cli) struct Prepared {
     pub(in crate::cli) suspended: bool,
     /// Deletions that its `ClusterStack` allows beyond the removal budget.
     pub(in crate::cli) allowed_deletions: Option<String>,
+    /// The objects of addons that were deleted in its `ClusterStack`'s clusters, as the status has their sum.
+    pub(in crate::cli) pruned_addons: Option<Pruned>,
     stack: Stack,
     release: Release,
     contents: Contents,
@@ -188,7 +191,10 @@ impl<'a> Stacks<'a> {
                 Err(problem) => skipped.push(format!("{} is left out: {problem}", needed.name)),
                 Ok((release, contents)) => {
                     let (allowed_deletions, stack) = (allowed.cloned(), stack.clone());
-                    let prepared = Prepared { suspended, allowed_deletions, stack, release, contents };
+                    let pruned_addons =
+                        object.status.as_ref().and_then(|status| status.pruned_addons.clone());
+                    let prepared =
+                        Prepared { suspended, allowed_deletions, pruned_addons, stack, release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
                     shared.add(Owner::Release(needed.object), plan).map_err(|error| in_words(&error))?;
                     self.releases.insert(Key::new(&key.namespace, &needed.name.to_string()), prepared);

@@ -127,6 +127,20 @@ impl FluxObject {
             )
     }
 
+    /// Whether Flux has failed to install the object of an addon before it installed anything: its deletion uninstalls nothing.
+    #[must_use]
+    pub fn is_never_installed(&self) -> bool {
+        // Ready is unknown while Flux installs, and there is no history before the end.
+        self.conditions.with("Ready", Status::False).is_some()
+            && match &self.status {
+                KindStatus::HelmRelease(status) => status.history.is_empty(),
+                KindStatus::Kustomization(status) => {
+                    !status.has_inventory && status.last_applied_revision.is_none()
+                }
+                KindStatus::GitRepository(_) | KindStatus::HelmChart(_) => false,
+            }
+    }
+
     /// Whether Flux has completed a reconciliation of this generation.
     #[must_use]
     pub fn is_observed(&self) -> bool {

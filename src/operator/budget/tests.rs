@@ -28,11 +28,12 @@ fn ask_stack<'b>(
     now: &str,
 ) -> (bool, Option<Reservation<'b>>) {
     let (stack, of) = (Key::new("demo", stack), Key::new("demo", of));
-    budgets.decide((&stack, &of), at(now), |reserved| {
+    budgets.decide((&stack, &of), None, at(now), |reserved, sum| {
         let keys: std::collections::BTreeSet<&Key> = statuses.keys().chain(reserved.keys()).collect();
         let gone = keys.iter().filter_map(|key| known(statuses.get(key), reserved.get(key)));
         let may_go = left(gone, 19, at(now)) > 0;
-        (may_go, may_go.then(|| spent(known(statuses.get(&of), reserved.get(&of)), at(now))))
+        let own = spent(known(statuses.get(&of), reserved.get(&of)), at(now));
+        (may_go, may_go.then(|| (own, spent(sum, at(now)))))
     })
 }
 
@@ -48,6 +49,55 @@ fn concurrent_decisions_spend_one_budget() {
     assert!(!ask(&budgets, &statuses, "b", "10:00").0, "it does not count twice, and it counts");
     drop(first);
     assert!(!ask(&budgets, &statuses, "b", "10:00").0, "the status counts");
+}
+
+#[test]
+fn sum_survives_cluster_addons_and_the_process() {
+    let stack = Key::new("demo", "demo");
+    let (budgets, statuses) = (Budgets::default(), Statuses::new());
+    let sum = |budgets: &Budgets, recorded: Option<&Pruned>, now| {
+        budgets.sum(&stack, recorded, [].iter(), at(now)).map(|sum| (sum.since.0, sum.count))
+    };
+    let (_, failed) = ask(&budgets, &statuses, "a", "10:00");
+    assert_eq!(sum(&budgets, None, "10:00"), Some((at("10:00"), 1)));
+    drop(failed);
+    assert_eq!(sum(&budgets, None, "10:00"), None, "its status was not written");
+    let (_, first) = ask(&budgets, &statuses, "a", "10:05");
+    assert_eq!(first.unwrap().keep(), stack);
+    let recorded = budgets.sum(&stack, None, [].iter(), at("10:05")).unwrap();
+    // Another process knows no reservation, and ClusterAddon `a` is lost.
+    let next = Budgets::default();
+    assert_eq!(sum(&next, Some(&recorded), "10:30"), Some((at("10:05"), 1)));
+    let key = Key::new("demo", "b");
+    let (seen, second) = next.decide((&stack, &key), Some(&recorded), at("10:30"), |_, sum| {
+        (sum.cloned(), Some((spent(None, at("10:30")), spent(sum, at("10:30")))))
+    });
+    assert_eq!(seen, Some(recorded.clone()));
+    second.unwrap().keep();
+    assert_eq!(sum(&next, Some(&recorded), "11:04"), Some((at("10:05"), 2)));
+    // It stays until the next deletion: nothing is written because an hour ends.
+    assert_eq!(sum(&next, Some(&recorded), "11:05"), Some((at("10:05"), 2)));
+}
+
+#[test]
+fn sum_has_what_a_process_did_not_write() {
+    let (budgets, stack) = (Budgets::default(), Key::new("demo", "demo"));
+    let gone = |since, count| Pruned { since: Time(at(since)), count };
+    let statuses = [gone("10:00", 2), gone("10:30", 1)];
+    let sum = |recorded: Option<&Pruned>, now| budgets.sum(&stack, recorded, statuses.iter(), at(now));
+    for (recorded, now, expected) in [
+        (None, "10:40", Some(gone("10:00", 3))),
+        (Some(gone("10:00", 2)), "10:40", Some(gone("10:00", 3))),
+        (Some(gone("10:00", 5)), "10:40", Some(gone("10:00", 5))),
+        // Its hour began later than that of a ClusterAddon.
+        (Some(gone("10:30", 1)), "10:40", Some(gone("10:30", 1))),
+        (Some(gone("10:00", 3)), "11:10", Some(gone("10:00", 3))),
+        (Some(gone("10:00", 3)), "11:40", Some(gone("10:00", 3))),
+        (Some(gone("08:00", 5)), "10:40", Some(gone("10:00", 3))),
+        (None, "11:40", None),
+    ] {
+        assert_eq!(sum(recorded.as_ref(), now), expected, "{recorded:?} {now}");
+    }
 }
 
 #[test]
@@ -77,8 +127,8 @@ fn dropped_reservation_restores_the_kept_one() {
     ask(&budgets, &statuses, "a", "10:00").1.unwrap().keep();
     // A user allows another deletion, whose status write fails.
     let two = Pruned { since: Time(at("10:00")), count: 2 };
-    drop(budgets.decide((&demo, &a), at("10:10"), |_| ((), Some(two))));
-    let counts = budgets.decide((&demo, &b), at("10:20"), |reserved| (reserved[&a].count, None)).0;
+    drop(budgets.decide((&demo, &a), None, at("10:10"), |_, _| ((), Some((two.clone(), two)))));
+    let counts = budgets.decide((&demo, &b), None, at("10:20"), |reserved, _| (reserved[&a].count, None)).0;
     assert_eq!(counts, 1);
 }
 

@@ -19,7 +19,7 @@ use crate::addons::{
     Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_prune,
     is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates, unconfirmed,
 };
-use crate::api::{ClusterAddon, Reason};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
 use crate::rollup::ConditionStatus;
@@ -71,8 +71,12 @@ pub(super) async fn decide<'w>(
     let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
     let addons = addons_of(context, &stack);
     fetch_missing(context, &addons).await?;
-    Ok(context.budgets.decide((&stack, &Key::of(&**addon)), *now, |reserved| {
-        let spent = spent_so_far(context, &addons, reserved);
+    // A list without the ClusterStack hides the sum.
+    let live: Option<ClusterStack> = context.api.get(&stack).await?;
+    let recorded = live.as_ref().and_then(|stack| stack.status.as_ref()?.pruned_addons.as_ref());
+    Ok(context.budgets.decide((&stack, &Key::of(&**addon)), recorded, *now, |reserved, sum| {
+        let mut spent = spent_so_far(context, &addons, reserved);
+        spent.add_lost(sum, *now);
         let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
             stack: &available.stack_name(),
@@ -81,9 +85,10 @@ pub(super) async fn decide<'w>(
             spent: &spent.deletions,
             total: spent.total,
             own: known(recorded, reserved.get(&Key::of(&**addon))),
+            sum,
         };
         let pruning = decide_prune(decided.candidates, &budget, *now);
-        let spent = pruning.pruned.clone();
+        let spent = pruning.pruned.clone().zip(pruning.sum.clone());
         (pruning, spent)
     }))
 }

@@ -6,6 +6,7 @@ use super::super::context::{Context, NotInstalled};
 use super::super::objects::{ClusterObject, addon_key};
 use super::releases::Releases;
 use crate::addons::is_made_for;
+use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::names::ReleaseName;
 use crate::rollup::{ClusterState, Report, mirror};
@@ -39,6 +40,11 @@ pub(super) fn users(context: &Context, namespace: &str, releases: &Releases) -> 
         }));
     }
     users
+}
+
+/// Returns the deletions that the statuses of the `ClusterAddon`s of Clusters record.
+pub(super) fn pruned(users: &[User]) -> impl Iterator<Item = &Pruned> {
+    users.iter().filter_map(|user| user.addon.as_ref()?.status.as_ref()?.pruned.as_ref())
 }
 
 /// Returns the states of Clusters. `not_installed` are the releases that are not installed.

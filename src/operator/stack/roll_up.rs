@@ -67,6 +67,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
         clusters: clusters::states(&facts.users, stack.spec.suspend, &not_installed),
         note: subscription::ignored(&stack.spec),
         pruned: retirement.pruned,
+        pruned_addons: facts.pruned_addons.clone(),
         delivered: delivered(facts, receipts),
         published: published(facts),
         deletion_hold: facts.hold.clone(),

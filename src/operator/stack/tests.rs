@@ -88,6 +88,7 @@ fn facts() -> Facts {
         pins: Pins::default(),
         confirmed: [name("v0")].into(),
         users: Vec::new(),
+        pruned_addons: None,
         published: None,
         undeletable: None,
     }

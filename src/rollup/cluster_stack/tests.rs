@@ -70,6 +70,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         clusters: vec![cluster("1", good("Applied"))],
         note: None,
         pruned: None,
+        pruned_addons: None,
         delivered: None,
         published: None,
         deletion_hold: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::fixture::{ADDON, OBJECTS, STACK, stack};
+use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget, stack};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
 use crate::repository::{V1, V2, WITHOUT_MONITORING};
@@ -127,6 +127,32 @@ fn release_claimed_by_two_stacks_belongs_to_the_first() {
         simulation.expect_ready_at("one", V1);
         assert_eq!(simulation.revisions(), [1, 1, 1]);
         assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+/// The status of the `ClusterStack` counts the removal in a Cluster that is deleted afterwards.
+#[test]
+fn removal_in_a_deleted_cluster_stays_counted() {
+    run("counted", |simulation| {
+        simulation.publish(2);
+        simulation.offer(&["v2", "v3"], &json!({}));
+        simulation.create_cluster("one", V2);
+        simulation.create_cluster("two", V2);
+        settle(simulation);
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle(simulation);
+        assert_eq!(simulation.field("ClusterStack", STACK, "/status/prunedAddons/count"), 1);
+        simulation.delete("Cluster", "one");
+        settle(simulation);
+        assert!(!simulation.has("ClusterAddon", ADDON));
+        simulation.crash();
+        simulation.upgrade("two", WITHOUT_MONITORING);
+        settle(simulation);
+        assert!(simulation.has("HelmRelease", "two.monitoring"), "the hour is not over");
+        let reason = simulation.condition("ClusterAddon", "cluster-addon-two", "Delivered");
+        assert!(reason.ends_with("PruneBudgetExceeded"), "{reason}");
+        settle_with_budget(simulation);
+        assert!(!simulation.has("HelmRelease", "two.monitoring"));
     });
 }
 

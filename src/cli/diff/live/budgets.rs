@@ -56,6 +56,8 @@ pub(super) struct Budgets<'a> {
     shares: Option<Shares>,
     releases: &'a BTreeMap<Key, ClusterStackRelease>,
     reserved: BTreeMap<Key, Pruned>,
+    /// The sums of all deletions, by `ClusterStack`.
+    sums: BTreeMap<Key, Pruned>,
     now: Timestamp,
 }
 
@@ -65,7 +67,7 @@ impl<'a> Budgets<'a> {
         releases: &'a BTreeMap<Key, ClusterStackRelease>,
         now: Timestamp,
     ) -> Self {
-        Self { shares, releases, reserved: BTreeMap::new(), now }
+        Self { shares, releases, reserved: BTreeMap::new(), sums: BTreeMap::new(), now }
     }
 
     /// Decides which of the due objects of a Cluster to delete now, and reserves the deletions.
@@ -78,7 +80,9 @@ impl<'a> Budgets<'a> {
         let is_due = candidates.iter().any(|candidate| candidate.decision == PruneDecision::Delete);
         let Some(shares) = self.shares.as_ref().filter(|_| is_due) else { return candidates };
         let (stack, key) = (prepared.stack_key(), Key::of(addon));
-        let spent = self.spent(shares, &stack);
+        let mut spent = self.spent(shares, &stack);
+        let sum = known(prepared.pruned_addons.as_ref(), self.sums.get(&stack));
+        spent.add_lost(sum, self.now);
         let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
         let budget = Budget {
             stack: &stack.to_string(),
@@ -87,9 +91,11 @@ impl<'a> Budgets<'a> {
             spent: &spent.deletions,
             total: spent.total,
             own: known(recorded, self.reserved.get(&key)),
+            sum,
         };
-        let Pruning { candidates, pruned, .. } = decide_prune(candidates, &budget, self.now);
+        let Pruning { candidates, pruned, sum, .. } = decide_prune(candidates, &budget, self.now);
         self.reserved.extend(pruned.map(|pruned| (key, pruned)));
+        self.sums.extend(sum.map(|sum| (stack, sum)));
         candidates
     }
 

@@ -203,6 +203,7 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
         ],
         note: None,
         pruned: None,
+        pruned_addons: None,
         delivered: None,
         published: None,
         deletion_hold: None,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -83,6 +84,16 @@ pub struct HelmReleaseStatus {
     pub inventory: Inventory,
 }
 
+fn has_entries<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Default, Deserialize)]
+    struct Counted {
+        #[serde(default, deserialize_with = "null_as_default")]
+        entries: Vec<IgnoredAny>,
+    }
+    let counted: Counted = null_as_default(from)?;
+    Ok(!counted.entries.is_empty())
+}
+
 /// The objects that Flux has applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Inventory {
@@ -128,6 +139,9 @@ pub struct KustomizationStatus {
     pub last_applied_revision: Option<String>,
     /// The last revision that was attempted.
     pub last_attempted_revision: Option<String>,
+    /// Whether Flux has applied any object. Which ones is not kept: there may be thousands of them.
+    #[serde(rename = "inventory", default, deserialize_with = "has_entries")]
+    pub has_inventory: bool,
     /// The results of attempts, the latest first.
     #[serde(default, deserialize_with = "null_as_default")]
     pub history: Vec<Attempt>,

@@ -182,6 +182,7 @@ impl Operator<'_> {
             spent: &spent,
             total: self.objects.iter().filter(is_counted).count(),
             own: pruned.as_ref(),
+            sum: None,
         };
         decide_prune(pruning.candidates, &budget, *now)
     }

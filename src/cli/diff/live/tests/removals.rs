@@ -200,6 +200,16 @@ fn removal_waits_for_the_budget() {
 }
 
 #[test]
+fn removals_of_lost_cluster_addons_count() {
+    let mut present = with_old();
+    let stack = present.stacks.values_mut().next().unwrap();
+    let lost = Pruned { since: Time(Timestamp::now()), count: 1 };
+    stack.status.get_or_insert_default().pruned_addons = Some(lost);
+    let text = lines(&present);
+    assert!(text.starts_with("held      addon old: PruneBudgetExceeded: "), "{text}");
+}
+
+#[test]
 fn one_budget_limits_the_removals_of_one_run() {
     let mut present = with_old();
     let mut older = object(&mut present, "HelmRelease", "one.old").clone();
