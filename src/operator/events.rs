@@ -55,7 +55,7 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
             // The message has the time of the next repair, and the event keeps its note.
             let note = "another client changed objects: the condition Ready names them, and says when they are restored";
             count(context, object, type_, (reason, note), note).await;
-        } else if before.iter().find(is_ready).is_some_and(is_foreign) {
+        } else if ready_of(before).is_some_and(is_foreign) {
             count(context, object, type_, (reason, "restored"), message).await;
         } else {
             publish(context, object, type_, reason, message).await;
@@ -63,16 +63,16 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     }
 }
 
-fn is_ready(condition: &&Condition) -> bool {
-    condition.type_ == ConditionType::Ready.as_str()
+fn ready_of(conditions: &[Condition]) -> Option<&Condition> {
+    conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())
 }
 
 /// Returns the condition `Ready` if its change deserves an event.
 fn ready_change<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
-    let ready = now.iter().find(is_ready)?;
+    let ready = ready_of(now)?;
     let is_same = |before: &Condition| (&before.status, &before.reason) == (&ready.status, &ready.reason);
     match ready.status.as_str() {
-        _ if before.iter().find(is_ready).is_some_and(is_same) => None,
+        _ if ready_of(before).is_some_and(is_same) => None,
         "True" => Some((EventType::Normal, ready)),
         "False" => Some((EventType::Warning, ready)),
         _ => None,

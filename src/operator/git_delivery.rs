@@ -100,7 +100,9 @@ pub fn forget_cluster(context: &Context, cluster: &Key) {
 
 /// Enqueues `ClusterStack`s with fewer requests: no pass reports that nothing waits any longer.
 fn enqueue_stacks(context: &Context, stacks: Vec<Key>) {
-    stacks.into_iter().for_each(|stack| context.triggers.stacks.now(stack));
+    for stack in stacks {
+        context.triggers.stacks.now(stack);
+    }
 }
 
 /// Enqueues a pass for the branch that a `ClusterStack` is or was committed to, even while it waits after a failure: the

@@ -318,17 +318,25 @@ fn forced_upgrade_needs_a_revision_of_other_content() {
         (&[Class(2), Written, Again, Success(3), Written], retrying(3), "it was created again, and failed"),
     ] {
         let mut story = Story::new();
-        events.iter().for_each(|event| story.happen(*event));
+        for event in events {
+            story.happen(*event);
+        }
         assert_eq!(story.end(), expected, "{why}");
     }
     // Flux ends the upgrade to the second release after the first one is written again.
     let mut story = Story::new();
-    change.into_iter().for_each(|event| story.happen(event));
+    for event in change {
+        story.happen(event);
+    }
     let second = story.generation;
-    [Class(1), Written].into_iter().for_each(|event| story.happen(event));
+    for event in [Class(1), Written] {
+        story.happen(event);
+    }
     story.attempted = (second, 4);
     story.store();
-    [Written, Success(4), Written].into_iter().for_each(|event| story.happen(event));
+    for event in [Written, Success(4), Written] {
+        story.happen(event);
+    }
     assert_eq!(story.end(), retrying(4), "revision 4 is of the second release");
 }
 
@@ -337,16 +345,22 @@ fn open_pull_request_needs_no_forced_upgrade() {
     let mut story = Story::new();
     let git = json!({"mode": "Git", "git": {"url": "https://git.example.org/fleet.git", "branch": "main", "path": "fleet"}});
     story.scene.fixture.stack.delivery = serde_json::from_value(git).unwrap();
-    [Class(2), Unwritten, Unwritten].into_iter().for_each(|event| story.happen(event));
+    for event in [Class(2), Unwritten, Unwritten] {
+        story.happen(event);
+    }
     assert_eq!(story.end().0, Some(3));
-    [Class(1), Written].into_iter().for_each(|event| story.happen(event));
+    for event in [Class(1), Written] {
+        story.happen(event);
+    }
     assert_eq!(story.end(), (None, "Applied".to_owned(), false));
 }
 
 #[test]
 fn unwritten_content_changes_no_verdict() {
     let mut story = Story::new();
-    [Class(2), Unwritten].into_iter().for_each(|event| story.happen(event));
+    for event in [Class(2), Unwritten] {
+        story.happen(event);
+    }
     let facts = story.scene.facts_without_release();
     let status = roll_up(&facts, &Receipts::unchanged(&facts.snapshot.addon), &Pruning::default()).status;
     assert_eq!((noted(&status), phase(&status)), (Some(3), Some("Applied")));

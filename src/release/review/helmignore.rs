@@ -17,7 +17,7 @@ const MAX_LENGTH: usize = 64 << 10;
 
 /// The rules of a chart, by Helm's `pkg/ignore/rules.go`.
 pub(super) struct Rules {
-    rules: Vec<Rule>,
+    in_order: Vec<Rule>,
     /// The file, and its text.
     path: String,
     text: String,
@@ -64,7 +64,7 @@ impl Rules {
             };
             rules.push(rule);
         }
-        Ok(Self { rules, path, text })
+        Ok(Self { in_order: rules, path, text })
     }
 
     /// Returns the paths of the files that Helm leaves out of the chart in a directory, each with the line of the rule for
@@ -73,10 +73,9 @@ impl Rules {
         let mut directories: BTreeMap<&str, Option<u64>> = BTreeMap::new();
         let mut left_out = BTreeMap::new();
         for (path, _) in files.below(chart) {
-            let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            let mut above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
             let above = above
-                .filter_map(|entry| *directories.entry(entry).or_insert_with(|| self.rule_for(entry, true)))
-                .next();
+                .find_map(|entry| *directories.entry(entry).or_insert_with(|| self.rule_for(entry, true)));
             if let Some(line) = above.or_else(|| self.rule_for(path, false)) {
                 left_out.insert(format!("{chart}/{path}"), line);
             }
@@ -91,7 +90,7 @@ impl Rules {
 
     /// Finds the line of the rule by which Helm leaves out a file or a directory.
     fn rule_for(&self, entry: &str, is_directory: bool) -> Option<u64> {
-        let rule = self.rules.iter().find(|rule| {
+        let rule = self.in_order.iter().find(|rule| {
             let is_other = rule.directories_only && !is_directory;
             (is_other || !rule.matches(entry)) == rule.is_negated
         });

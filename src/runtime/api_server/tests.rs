@@ -36,8 +36,8 @@ async fn list_is_read_page_by_page_until_one_fits() {
     let first = json!({"metadata": {"continue": "x y"}, "items": [{"name": "a"}]});
     let last = |name: &str| json!({"metadata": {"continue": ""}, "items": [{"name": name}, {"no": "name"}]});
     let asked = |prefix: &str| {
-        let list = format!("{prefix}/clusters?&limit=500");
-        vec![list.clone(), format!("{list}&continue=x+y")]
+        let page = format!("{prefix}/clusters?&limit=500");
+        vec![page.clone(), format!("{page}&continue=x+y")]
     };
     let all = asked("/apis/cluster.x-k8s.io/v1beta2");
     assert_eq!(look(None, vec![first.clone(), last("b")]).await, (Ok(true), all.clone()));

@@ -260,7 +260,7 @@ fn writes_clusters(tenant: &Tenant, victim: &Scenario) {
     });
 }
 
-/// ClusterAddon: the tenant may change its own one, which the operator made. It stays that of the tenant's Cluster.
+/// `ClusterAddon`: the tenant may change its own one, which the operator made. It stays that of the tenant's Cluster.
 fn changes_its_cluster_addon(tenant: &Tenant, victim: &Scenario) {
     const NAME: &str = "cluster-addon-b";
     let change = |change: &Value| {

@@ -9,7 +9,7 @@ use stackflux_testbed::{Cluster, Testbed};
 use super::scenario::{STACK, Scenario, V1, V2, condition, eventually};
 use crate::support::{Run, stackflux};
 
-/// A tenant: a namespace, and an account with Kubernetes' role `edit` and the right to write Clusters and GitRepositories
+/// A tenant: a namespace, and an account with Kubernetes' role `edit` and the right to write Clusters and `GitRepository`s
 /// there.
 pub(super) struct Tenant {
     pub(super) scenario: Scenario<'static>,

@@ -125,13 +125,13 @@ fn cancelled_held_plan_is_not_committed() {
     let (one, two) = (Subject::Cluster(key("one")), Subject::Cluster(key("two")));
     commits.enqueue(&stack, one.clone(), plan("a"), requester("one"));
     commits.enqueue(&stack, two.clone(), Change::Gone, requester("two"));
-    assert_eq!(commits.cancel(&one), [stack.clone()], "it has to report that less waits");
+    assert_eq!(commits.cancel(&one), vec![stack.clone()], "it has to report that less waits");
     assert!(commits.cancel(&one).is_empty());
     commits.cancel(&two);
     assert_eq!(commits.requested(&stack), Batch::from([(two.clone(), Change::Gone)]), "what goes, goes");
     commits.enqueue(&stack, Subject::Release("v1".to_owned()), plan("r"), requester("one"));
     commits.enqueue(&key("other"), Subject::Release("v1".to_owned()), plan("r"), requester("one"));
-    assert_eq!(commits.cancel_of(&stack, &Subject::Release("v1".to_owned())), [stack.clone()]);
+    assert_eq!(commits.cancel_of(&stack, &Subject::Release("v1".to_owned())), vec![stack.clone()]);
     assert_eq!((commits.outstanding(&stack), commits.outstanding(&key("other"))), (1, 1));
 }
 

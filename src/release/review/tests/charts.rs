@@ -131,7 +131,7 @@ fn file_that_is_not_utf8_is_refused() {
         let (place, message) = one(&with(b"a: 1\nb: \xff\n"));
         assert_eq!(place, format!("error InvalidYaml cluster-addon/ccm/{path}:2:4"));
         assert_eq!(message, "the file is not UTF-8: invalid byte");
-        assert_eq!(found(&with(b"\xff\xfea\0:\0 \01\0")), [], "Go's reader decodes UTF-16");
+        assert_eq!(found(&with(b"\xff\xfea\x00:\x00 \x001\x00")), [], "Go's reader decodes UTF-16");
     }
 }
 
