@@ -101,6 +101,7 @@ impl Budgets {
 impl Reservation<'_> {
     /// Keeps the reservation for an hour, because a status records the deletions, and they follow. Returns the
     /// `ClusterStack`, whose status has to have the sum.
+    #[must_use]
     pub fn keep(mut self) -> Key {
         self.is_kept = true;
         self.stack.clone()

@@ -73,7 +73,7 @@ fn sum_survives_cluster_addons_and_the_process() {
         (sum.cloned(), Some((spent(None, at("10:30")), spent(sum, at("10:30")))))
     });
     assert_eq!(seen, Some(recorded.clone()));
-    second.unwrap().keep();
+    _ = second.unwrap().keep();
     assert_eq!(sum(&next, Some(&recorded), "11:04"), Some((at("10:05"), 2)));
     // It stays until the next deletion: nothing is written because an hour ends.
     assert_eq!(sum(&next, Some(&recorded), "11:05"), Some((at("10:05"), 2)));
@@ -113,7 +113,7 @@ fn dropped_reservation_spends_no_budget() {
 #[test]
 fn kept_reservation_counts_without_status_for_an_hour() {
     let (budgets, statuses) = (Budgets::default(), Statuses::new());
-    ask(&budgets, &statuses, "a", "10:00").1.unwrap().keep();
+    _ = ask(&budgets, &statuses, "a", "10:00").1.unwrap().keep();
     // A list without ClusterAddons hides the status.
     assert!(!ask(&budgets, &statuses, "b", "10:59").0);
     assert!(ask(&budgets, &statuses, "b", "11:00").0);
@@ -124,7 +124,7 @@ fn dropped_reservation_restores_the_kept_one() {
     let (budgets, statuses) = (Budgets::default(), Statuses::new());
     let demo = Key::new("demo", "demo");
     let (a, b) = (Key::new("demo", "a"), Key::new("demo", "b"));
-    ask(&budgets, &statuses, "a", "10:00").1.unwrap().keep();
+    _ = ask(&budgets, &statuses, "a", "10:00").1.unwrap().keep();
     // A user allows another deletion, whose status write fails.
     let two = Pruned { since: Time(at("10:00")), count: 2 };
     drop(budgets.decide((&demo, &a), None, at("10:10"), |_, _| ((), Some((two.clone(), two)))));
@@ -135,6 +135,6 @@ fn dropped_reservation_restores_the_kept_one() {
 #[test]
 fn reservation_of_another_stack_spends_no_budget() {
     let (budgets, statuses) = (Budgets::default(), Statuses::new());
-    ask_stack(&budgets, &statuses, ("demo", "a"), "10:00").1.unwrap().keep();
+    _ = ask_stack(&budgets, &statuses, ("demo", "a"), "10:00").1.unwrap().keep();
     assert!(ask_stack(&budgets, &statuses, ("other", "b"), "10:00").0);
 }
