@@ -43,6 +43,11 @@ const MAX_MESSAGE_CHARACTERS: usize = 500;
 /// The number of the signal with which the process of a connection ends itself, if it gets no memory.
 const ABORTED: i32 = 6;
 
+/// The variables with secrets that the program may have. A connection gets what it needs by its request, and what reads hostile
+/// bytes gets no other secret.
+const SECRET_VARIABLES: [&str; 4] =
+    ["STACKFLUX_GIT_PASSWORD", "STACKFLUX_FORGE_TOKEN", "STACKFLUX_REGISTRY_PASSWORD", "GITHUB_TOKEN"];
+
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the stackflux program that is started for each connection to a Git server: the first call decides. Without it, no
@@ -102,7 +107,7 @@ fn run_program(program: &PathBuf, clone: &BareRepository, work: Work) -> Result<
         Err(error) => error,
     };
     leftovers::remove(clone.repository.path())?;
-    // The process may have ended between the fetch and its check. Nobody reads the clone if the program ends as well.
+    // The process may have ended between the fetch and its check. A program that ends does not read the clone any more.
     if !running::are_ended() {
         transfer::check_objects(&clone.repository, &clone.access)?;
     }
@@ -143,6 +148,9 @@ fn start(program: &PathBuf) -> io::Result<(Child, Receiver<Vec<u8>>)> {
     let (output, writer) = io::pipe()?;
     let mut command = Command::new(program);
     command.arg(CONNECT).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+    for variable in SECRET_VARIABLES {
+        command.env_remove(variable);
+    }
     let child = command.spawn()?;
     Ok((child, listen(output)))
 }

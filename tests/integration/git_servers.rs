@@ -96,6 +96,11 @@ fn releases(address: &str, name: &str) -> (Child, PathBuf) {
     fs::write(&password, "s3cret").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_stackflux"));
     command.args(["releases", &format!("git+http://{address}/a.git"), "--git-password-file"]).arg(password);
+    for variable in
+        ["STACKFLUX_GIT_PASSWORD", "STACKFLUX_FORGE_TOKEN", "STACKFLUX_REGISTRY_PASSWORD", "GITHUB_TOKEN"]
+    {
+        command.env(variable, "s3cret");
+    }
     command.env("TMPDIR", &temporary).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     (command.spawn().unwrap(), temporary)
 }

@@ -69,7 +69,7 @@ fn is_to_end(used: &BTreeMap<u32, u64>, process: u32, most: u64) -> bool {
     used.values().sum::<u64>() > most && largest == Some(process)
 }
 
-/// Returns the memory in bytes that a process shares with nobody; 0 if the system does not tell.
+/// Returns the memory in bytes that a process does not share with other processes; 0 if the system does not tell.
 fn used(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
