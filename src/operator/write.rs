@@ -12,7 +12,7 @@ use super::git_delivery::remove_from_git;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
-use crate::runtime::cache::Key;
+use crate::runtime::cache::{Change, Key};
 
 /// A resource version that no object has, because the store is past it when the first object is written. An apply with it
 /// creates the object, and conflicts if the object exists.
@@ -51,6 +51,20 @@ pub async fn refresh<K: Stored<DynamicType = ()>>(
     };
     cache.exists(&found);
     Ok(Some(cache.written(found)))
+}
+
+/// Like [`refresh`]. Returns the change of the cache, which no watch reports; `None` if the cache has this state, or a later
+/// one.
+pub async fn refreshed<K: Stored<DynamicType = ()>>(
+    context: &Context,
+    key: &Key,
+) -> Result<Option<Change<K>>, RequestError> {
+    let cache = K::cache(&context.caches, &());
+    let before = cache.get(key);
+    refresh::<K>(context, key).await?;
+    let now = cache.get(key);
+    let version = |object: Option<&Arc<K>>| object.and_then(|object| object.resource_version());
+    Ok((version(before.as_ref()) != version(now.as_ref())).then(|| Change { before, now }))
 }
 
 /// Removes the owner with this UID from an object that stays, and sets annotations in the same write.

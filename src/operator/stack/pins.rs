@@ -7,10 +7,11 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::super::context::Context;
+use super::super::enqueue::on_release_event;
 use super::super::events;
 use super::super::reconcile::ReconcileError;
 use super::super::release::stack_of_other_shard;
-use super::super::write::{ABSENT, refresh};
+use super::super::write::{ABSENT, refreshed};
 use super::releases::Releases;
 use crate::api::{ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::FluxKind;
@@ -154,7 +155,9 @@ async fn write(
     }
     let written = match context.api.apply(key, &object, version.as_deref()).await {
         Err(conflict) if conflict.is_conflict() => {
-            refresh::<ClusterStackRelease>(context, key).await?;
+            if let Some(change) = refreshed::<ClusterStackRelease>(context, key).await? {
+                on_release_event(context, &change);
+            }
             return Err(conflict);
         }
         written => context.caches.releases.written(written?),
