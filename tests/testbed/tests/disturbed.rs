@@ -153,7 +153,7 @@ fn lying_proxy_falsifies_lists_and_watches_only() {
     assert_eq!(names(&ask(&list).unwrap()), before);
     proxy.set_lie(Lie::EmptyLists);
     assert_eq!(names(&ask(&list).unwrap()), Vec::<String>::new());
-    assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
+    assert!(ask(&watch).unwrap().contains("the proxy refuses"));
     for status in [401, 410, 500] {
         proxy.set_lie(Lie::Refused(status));
         ask(&list).unwrap_err();
@@ -168,7 +168,7 @@ fn lying_proxy_falsifies_lists_and_watches_only() {
     proxy.set_lie(Lie::EmptyLists);
     ask(&list).unwrap();
     proxy.set_lie(Lie::None);
-    assert!(ask(&watch).unwrap_err().contains("the proxy refuses"));
+    assert!(ask(&watch).unwrap().contains("the proxy refuses"));
     assert_eq!(names(&ask(&list).unwrap()).len(), before.len() + 1);
 
     // A running watch ends when another lie begins.
