@@ -28,9 +28,9 @@ pub use decision::{
     hold_of,
 };
 pub use deletion::{
-    CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts,
-    committed_files, decide_suppression, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
-    prune_hold, suppressed,
+    CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionDecision,
+    SuppressionFacts, committed_files, decide_suppression, deletion_cause, is_addon_deleted,
+    is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 pub use handover::{
     Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled, is_orphaning,
@@ -41,7 +41,7 @@ pub use pruning::{
     decide_prune, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds,
     prune_candidates, prune_decision, reported_without_file, unconfirmed,
 };
-pub use receipts::{Receipts, committing};
+pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, roll_up};
 pub use snapshot::Snapshot;
 pub use taken_back::ready_taken_back;

@@ -38,7 +38,9 @@
 //! | May addons be delivered to a Cluster, or what holds them? | [`gate::cluster`] |
 //! | What is planned? | [`plan::stack`], [`plan::release`], [`plan::cluster`] |
 //! | What is written for a Cluster? | [`addons::decide`] |
+//! | What is written of a release? | [`subscription::decide_delivery`] |
 //! | Would this object be written? | [`plan::delivery::action`] |
+//! | In which state may it be written, and what are its owners? | [`plan::write::write`] |
 //! | When is an object restored that another client changes again and again? | [`plan::repair::Repairs::next`] |
 //! | May a `ClusterStack` refer to a `GitRepository` of another namespace? | [`inputs::consent::check`] |
 //! | What is the name of a source or chart, and whose is it? | [`Names::owned`](inputs::content::Names::owned) |

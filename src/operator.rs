@@ -32,6 +32,7 @@ pub mod latest;
 mod leases;
 pub mod metrics;
 pub mod objects;
+mod occupants;
 pub mod process;
 pub mod publisher;
 pub mod reconcile;

@@ -14,6 +14,7 @@ mod presets;
 mod provider;
 pub mod repair;
 mod sources;
+pub mod write;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

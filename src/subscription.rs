@@ -7,6 +7,7 @@ mod claims;
 mod deletion;
 mod delivery;
 mod inventory;
+mod release_delivery;
 mod releases;
 mod retirement;
 mod roles;
@@ -24,6 +25,9 @@ pub use delivery::{
     decide_release_action, is_class_delivered, provider_references, steps_to_write,
 };
 pub use inventory::{Inventory, InventoryFacts, inventory, is_of_others, is_shared, shared_object};
+pub use release_delivery::{
+    DecidedObject, DeliveryFacts, ObjectState, ReleaseDelivery, ReleaseWrite, decide_delivery,
+};
 pub use releases::{
     CatalogFacts, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem, ReleasesFacts,
     decide_releases, first_error, short,

@@ -141,13 +141,12 @@ pub enum Preparation {
         /// Whether the `ClusterAddon` reports the pause.
         is_reported: bool,
     },
-    /// The `ClusterAddon` exists with the operator's finalizer, and owns the objects that an earlier one left.
-    Establish {
-        /// Whether to write the `ClusterAddon`, because it is missing or not as desired.
-        writes_addon: bool,
-        /// The objects that the `ClusterAddon` takes over.
-        adopts: Vec<Arc<FluxObject>>,
-    },
+    /// Write the `ClusterAddon`, which is missing or not as desired.
+    WriteAddon,
+    /// Make the `ClusterAddon` the owner of the objects that an earlier one left.
+    Adopt(Vec<Arc<FluxObject>>),
+    /// Nothing: the `ClusterAddon` is as desired.
+    Prepared,
 }
 
 /// Decides what to write for a Cluster before its addons are planned. `left` are the objects of an earlier `ClusterAddon`
@@ -159,7 +158,6 @@ pub fn decide_prepare(
     class: ClassState,
     left: &[Arc<FluxObject>],
 ) -> Preparation {
-    let establish = |writes_addon, left: &[_]| Preparation::Establish { writes_addon, adopts: left.to_vec() };
     match class {
         ClassState::Paused { is_reported } => {
             let has_status = addon.is_some_and(|addon| addon.status.is_some());
@@ -167,8 +165,12 @@ pub fn decide_prepare(
         }
         ClassState::Unknown => Preparation::Wait,
         ClassState::Missing { is_certain: false } if addon.is_none() => Preparation::Nothing,
-        ClassState::Missing { .. } => establish(addon.is_none(), &[]),
-        ClassState::Present => establish(!addon.is_some_and(|addon| is_as_desired(addon, cluster)), left),
+        ClassState::Missing { .. } if addon.is_none() => Preparation::WriteAddon,
+        ClassState::Present if !addon.is_some_and(|addon| is_as_desired(addon, cluster)) => {
+            Preparation::WriteAddon
+        }
+        ClassState::Present if !left.is_empty() => Preparation::Adopt(left.to_vec()),
+        ClassState::Missing { .. } | ClassState::Present => Preparation::Prepared,
     }
 }
 

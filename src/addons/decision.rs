@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource as _;
+
 use super::revision::other_revision;
 use super::{Snapshot, open_request, snapshot};
 use crate::api::{ClusterAddon, Reason, labels};
@@ -13,7 +16,8 @@ use crate::gate::{self, Hold};
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, ReleaseName};
-use crate::plan::delivery::{Action, Baseline, action, waits_for_other_kind};
+use crate::plan::delivery::{Action, Baseline, action, digest_of_shared, waits_for_other_kind};
+use crate::plan::write::{Write, WriteFacts, write};
 use crate::plan::{Plan, PlanError, PlannedObject, Step};
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Expected, Report, Retries, due_retries, is_forced_upgrade_due};
@@ -90,6 +94,22 @@ impl Available<'_> {
         planned_addons(&self.plan)
     }
 
+    /// Returns the way in which the objects are written.
+    #[must_use]
+    pub fn delivery(&self) -> Delivery {
+        if self.hold().is_some() {
+            Delivery::Nothing
+        } else if self.is_suspended {
+            Delivery::Suspended
+        } else if let Some(hold) = &self.elsewhere {
+            Delivery::Elsewhere(hold.clone())
+        } else if self.stack.delivery.git().is_some() {
+            Delivery::Commit
+        } else {
+            Delivery::Apply
+        }
+    }
+
     /// Returns the hold of the whole Cluster, if any.
     #[must_use]
     pub fn hold(&self) -> Option<&Hold> {
@@ -138,7 +158,7 @@ impl Delivery {
 }
 
 /// The writes to the object of an addon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AddonAction {
     /// The write that brings it to its planned state.
     pub write: AddonWrite,
@@ -147,13 +167,22 @@ pub struct AddonAction {
 }
 
 /// The write that brings the object of an addon to its planned state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum AddonWrite {
-    /// The object is delivered. This is the action for its state in the snapshot; the write decides again by its present
-    /// state.
-    Deliver(Action),
+    /// The operator writes the object.
+    ByOperator(Write),
+    /// Flux applies the object from a repository; this is what Flux does, or has done.
+    ByFlux(Action),
     /// None before an object of the other kind is deleted.
     AfterOtherKind,
+}
+
+impl AddonWrite {
+    /// Whether the object is as planned.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::ByOperator(Write::Nothing) | Self::ByFlux(Action::Nothing))
+    }
 }
 
 /// The writes for a Cluster that precede its status.
@@ -161,6 +190,9 @@ pub enum AddonWrite {
 pub struct Decision {
     /// The way to write the objects.
     pub delivery: Delivery,
+    /// The writes of the sources, in the order of the plan, up to the first that has to wait: no addon gets other content
+    /// than planned.
+    pub sources: Vec<Write>,
     /// The action for the object of each addon, by the addon's name. Without a plan to deliver there is none.
     pub actions: BTreeMap<String, AddonAction>,
     /// The request to reconcile to forward to these objects.
@@ -183,6 +215,7 @@ pub fn decide(facts: &Facts) -> Decision {
     let requests = has_recovered.then(|| snapshot.owned().filter(is_present).cloned().collect());
     let mut decision = Decision {
         delivery: Delivery::Nothing,
+        sources: Vec::new(),
         actions: BTreeMap::new(),
         forwards: None,
         requests,
@@ -190,12 +223,15 @@ pub fn decide(facts: &Facts) -> Decision {
         forced_upgrades: Vec::new(),
     };
     let Target::Available(available) = target else { return decision };
-    decision.delivery = delivery(available);
+    decision.delivery = available.delivery();
     if !available.is_suspended {
         decision.retries = due_retries(snapshot.owned(), snapshot.now);
     }
     if decision.delivery.is_written() {
         decision.forwards = open_request(&snapshot.addon);
+    }
+    if decision.delivery == Delivery::Apply {
+        decision.sources = sources(snapshot, available);
     }
     if decision.delivery.is_written() || decision.delivery == Delivery::Suspended {
         let waits = decision.delivery == Delivery::Apply;
@@ -209,6 +245,35 @@ pub fn decide(facts: &Facts) -> Decision {
     decision
 }
 
+impl Decision {
+    /// Whether the writes end at a source that has to wait.
+    #[must_use]
+    pub fn is_without_source(&self) -> bool {
+        self.sources.last().is_some_and(is_blocked)
+    }
+}
+
+/// Whether what follows a write has to wait for it.
+fn is_blocked(write: &Write) -> bool {
+    matches!(write, Write::Taken | Write::Later(_))
+}
+
+/// Decides the writes of the sources, up to the first that has to wait. They have many users, no owner and no status.
+fn sources(snapshot: &Snapshot, available: &Available) -> Vec<Write> {
+    let planned = available.plan.objects().filter(|object| object.step == Step::Sources);
+    let mut writes = Vec::new();
+    for planned in planned {
+        let found = snapshot.source(planned).or_else(|| snapshot.occupant(planned)).map(|found| &**found);
+        let expected =
+            found.and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
+        writes.push(write(planned, WriteFacts { found, expected, ..snapshot.write_facts(planned, &[]) }));
+        if writes.last().is_some_and(is_blocked) {
+            break;
+        }
+    }
+    writes
+}
+
 /// Decides the action for the object of an addon. With `waits`, an object of the other kind has to be deleted first.
 fn addon_action(
     snapshot: &Snapshot,
@@ -217,33 +282,23 @@ fn addon_action(
     waits: bool,
 ) -> AddonAction {
     let name = addon_of(planned);
-    let found = snapshot.existing(planned).map(|found| (&**found).into());
-    let spec_digest = snapshot.addon.spec_digest_of(name).map(SpecDigest::kept);
-    let baseline = match available.stack.delivery.git() {
-        Some(_) => Baseline::Plan,
-        None => Baseline::of_addon(&snapshot.addon, spec_digest.as_ref(), snapshot.namespace.as_deref()),
-    };
-    let write = match action(planned, found, baseline) {
-        Action::Hold => AddonWrite::Deliver(Action::Hold),
-        _ if waits && has_other_kind(snapshot, planned) => AddonWrite::AfterOtherKind,
-        action => AddonWrite::Deliver(action),
+    let found = snapshot.existing(planned).map(|found| &**found);
+    let write = if available.stack.delivery.git().is_some() {
+        AddonWrite::ByFlux(action(planned, found.map(Into::into), Baseline::Plan))
+    } else {
+        let spec_digest = snapshot.addon.spec_digest_of(name).map(SpecDigest::kept);
+        let found = found.or_else(|| snapshot.occupant(planned).map(|found| &**found));
+        let owners: Vec<OwnerReference> = snapshot.addon.owner_ref(&()).into_iter().collect();
+        let facts =
+            WriteFacts { found, expected: spec_digest.as_ref(), ..snapshot.write_facts(planned, &owners) };
+        match write(planned, facts) {
+            Write::Taken => AddonWrite::ByOperator(Write::Taken),
+            _ if waits && has_other_kind(snapshot, planned) => AddonWrite::AfterOtherKind,
+            write => AddonWrite::ByOperator(write),
+        }
     };
     let settings = available.stack.flux.addons.get(name);
     AddonAction { write, suspend: settings.is_some_and(|settings| settings.suspend) }
-}
-
-fn delivery(available: &Available) -> Delivery {
-    if available.hold().is_some() {
-        Delivery::Nothing
-    } else if available.is_suspended {
-        Delivery::Suspended
-    } else if let Some(hold) = &available.elsewhere {
-        Delivery::Elsewhere(hold.clone())
-    } else if available.stack.delivery.git().is_some() {
-        Delivery::Commit
-    } else {
-        Delivery::Apply
-    }
 }
 
 /// Whether a `ClusterAddon` has an object of the other kind with the name of a planned object.
@@ -255,10 +310,8 @@ fn has_other_kind(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
 /// Lists the objects of which Flux reports the success of an upgrade that has not happened. Flux is asked once to upgrade them.
 /// An object that is written now is upgraded anyway.
 fn due_forced_upgrades(snapshot: &Snapshot, decision: &Decision) -> Vec<Arc<FluxObject>> {
-    let is_as_planned = |addon: &str| {
-        let write = decision.actions.get(addon).map(|action| action.write);
-        write == Some(AddonWrite::Deliver(Action::Nothing))
-    };
+    let is_as_planned =
+        |addon: &str| decision.actions.get(addon).is_some_and(|action| action.write.is_nothing());
     let due = snapshot.addons_before().filter_map(|addon| {
         let since = addon.since.as_ref().map_or(snapshot.now, |since| since.0);
         let kept = Expected::kept(addon.expected.as_ref()?, since)?;

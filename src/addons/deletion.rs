@@ -74,12 +74,27 @@ pub struct SuppressionFacts<'a> {
     pub cluster: Option<&'a Cluster>,
     /// The `ClusterAddon`.
     pub addon: &'a ClusterAddon,
+    /// The cause that the API server confirms, if any.
+    pub cause: Option<&'a Hold>,
     /// The objects that it owns.
     pub objects: &'a [Arc<FluxObject>],
-    /// Whether a `ClusterStack` commits the Cluster's files.
-    pub has_files: bool,
+    /// The place of the Cluster's files.
+    pub files: &'a CommittedFiles,
     /// Whether the namespace is being deleted.
     pub is_namespace_terminating: bool,
+}
+
+/// The decision about a Cluster whose objects are suspended and deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SuppressionDecision {
+    /// Nothing: the API server confirms no cause.
+    Unconfirmed,
+    /// Nothing but the report: the operator of another shard removes the files first.
+    ByAnotherShard,
+    /// Nothing but the report: the API server has this `ClusterStack`, and the cache lacks it.
+    UnknownFiles(Key),
+    /// The objects are suspended and deleted.
+    Suppress(Suppression),
 }
 
 /// The deletion of the objects of a Cluster, without an uninstall.
@@ -90,8 +105,8 @@ pub struct Suppression {
     /// Kind and name of the objects that the status names and the cache lacks. The finalizer of the `ClusterAddon` stays
     /// until the API server confirms that it does not own them.
     pub to_confirm: BTreeSet<(FluxKind, String)>,
-    /// The removal of the Cluster's files, which precedes the deletion of the objects.
-    pub files: FileRemoval,
+    /// The removal of the Cluster's files, which precedes the deletion of the objects, if it has files.
+    pub files: Option<FileRemoval>,
     /// Whether to delete the `ClusterAddon`, because its Cluster does not exist. Garbage collection does the same if it
     /// runs.
     pub deletes_addon: bool,
@@ -153,36 +168,45 @@ pub fn committed_files(
     }
 }
 
-/// The removal of a Cluster's files from the repository that Flux applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileRemoval {
-    /// There are no files.
-    Nothing,
-    /// The files are removed after all objects are suspended, because Flux then deletes the objects.
-    Remove,
-    /// Besides, Flux deletes the objects before the `ClusterAddon` is deleted: the next one would resume them.
-    RemoveAndWait,
+/// The removal of a Cluster's files from the repository that Flux applies, after all objects are suspended: Flux then deletes
+/// the objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRemoval {
+    /// The `ClusterStack` that commits it.
+    pub stack: Key,
+    /// Whether the `ClusterStack` is suspended, so that nothing is committed for it.
+    pub is_suspended: bool,
+    /// Whether Flux deletes the objects before the `ClusterAddon` is deleted: the next one would resume them.
+    pub awaits_prune: bool,
 }
 
 /// Decides about the objects of a Cluster, its files and its `ClusterAddon`.
 #[must_use]
-pub fn decide_suppression(facts: &SuppressionFacts) -> Suppression {
+pub fn decide_suppression(facts: &SuppressionFacts) -> SuppressionDecision {
+    if facts.cause.is_none() {
+        return SuppressionDecision::Unconfirmed;
+    }
+    let files = match facts.files {
+        CommittedFiles::Nowhere => None,
+        CommittedFiles::InAnotherShard => return SuppressionDecision::ByAnotherShard,
+        CommittedFiles::Unknown { stack } => return SuppressionDecision::UnknownFiles(stack.clone()),
+        CommittedFiles::InRepository { stack, is_suspended } => {
+            // No other ClusterAddon follows in a namespace that is being deleted.
+            let awaits_prune = !facts.is_namespace_terminating;
+            Some(FileRemoval { stack: stack.clone(), is_suspended: *is_suspended, awaits_prune })
+        }
+    };
     let is_going = facts.cluster.is_some_and(Cluster::deleting);
     let is_cached = |(kind, name): &(FluxKind, String)| {
         facts.objects.iter().any(|object| object.kind() == *kind && object.name() == name)
     };
-    Suppression {
+    SuppressionDecision::Suppress(Suppression {
         objects: suppressed(facts.objects),
         to_confirm: possibly_owned(facts.addon, &[]).into_iter().filter(|id| !is_cached(id)).collect(),
-        files: match facts.has_files {
-            false => FileRemoval::Nothing,
-            // No other ClusterAddon follows.
-            true if facts.is_namespace_terminating => FileRemoval::Remove,
-            true => FileRemoval::RemoveAndWait,
-        },
+        files,
         deletes_addon: facts.addon.metadata.deletion_timestamp.is_none() && !is_going,
         is_recreated: facts.cluster.is_some() && !is_going,
-    }
+    })
 }
 
 /// Decides about objects to suspend and delete.

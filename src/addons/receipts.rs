@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::decision::{addon_of, planned_addons};
-use super::{AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, committed_by};
+use super::{AddonWrite, Available, Decision, Delivery, Facts, Target, committed_by};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
 use crate::plan::delivery::Action;
 use crate::plan::repair::Wait;
+use crate::plan::write::Write;
 use crate::plan::{ObjectId, Plan, existing};
 use crate::release::Addon;
 
@@ -33,8 +34,8 @@ pub struct Receipts {
     pub without_source: Option<String>,
     /// The addons whose objects differ from the plan, and are not written while delivery is suspended.
     pub suspended: BTreeSet<String>,
-    /// The addons whose objects are being delivered through a repository, each with its progress.
-    pub committed: BTreeMap<String, Hold>,
+    /// The addons whose objects are on their way, each with its progress: through a repository, or by the next reconcile.
+    pub on_their_way: BTreeMap<String, Hold>,
     /// The `ClusterStack` whose repository has or will have the objects.
     pub committed_by: Option<String>,
     /// The objects after the writes.
@@ -58,7 +59,6 @@ impl Receipts {
         let Target::Available(available) = &facts.target else {
             return Self::without_writes(facts, decision);
         };
-        let by_git = decision.delivery == Delivery::Commit;
         let mut receipts = match decision.delivery {
             Delivery::Apply => Self::unchanged(&facts.snapshot.addon),
             Delivery::Commit => Self { committed_by: Some(available.stack_name()), ..Self::default() },
@@ -66,18 +66,22 @@ impl Receipts {
         };
         for planned in available.planned() {
             let name = addon_of(planned);
-            match decision.actions.get(name).map(|action| action.write) {
-                Some(AddonWrite::Deliver(Action::Nothing)) if by_git => {
+            match decision.actions.get(name).map(|action| &action.write) {
+                Some(AddonWrite::ByFlux(Action::Nothing)) => {
                     let found = facts.snapshot.existing(planned);
                     let digest = found.map(|found| (name.to_owned(), found.spec_digest.clone()));
                     receipts.expected.extend(digest);
                 }
-                Some(_) if by_git => _ = receipts.committed.insert(name.to_owned(), committing()),
-                Some(AddonWrite::Deliver(Action::Hold)) => {
+                Some(AddonWrite::ByFlux(_)) => {
+                    receipts.on_their_way.insert(name.to_owned(), committing());
+                }
+                Some(AddonWrite::ByOperator(Write::Taken)) => {
                     receipts.existing.insert(name.to_owned(), existing::hold(&planned.id));
                 }
-                Some(AddonWrite::Deliver(Action::Wait) | AddonWrite::AfterOtherKind) => receipts.wait(name),
-                Some(AddonWrite::Deliver(_)) => {
+                Some(AddonWrite::ByOperator(Write::AfterDeletion) | AddonWrite::AfterOtherKind) => {
+                    receipts.wait(name);
+                }
+                Some(AddonWrite::ByOperator(_)) => {
                     receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
                 }
                 None => {}
@@ -98,14 +102,12 @@ impl Receipts {
         let unchanged = Self::unchanged(&facts.snapshot.addon);
         match (&facts.target, &decision.delivery) {
             (Target::Available(_), Delivery::Suspended) => {
-                let is_as_planned =
-                    |action: &AddonAction| action.write == AddonWrite::Deliver(Action::Nothing);
-                let differing = decision.actions.iter().filter(|(_, action)| !is_as_planned(action));
+                let differing = decision.actions.iter().filter(|(_, action)| !action.write.is_nothing());
                 Self { suspended: differing.map(|(name, _)| name.clone()).collect(), ..unchanged }
             }
             (Target::Available(available), Delivery::Elsewhere(hold)) => {
                 let addons = available.planned().map(|object| addon_of(object).to_owned());
-                Self { committed: addons.map(|addon| (addon, hold.clone())).collect(), ..unchanged }
+                Self { on_their_way: addons.map(|addon| (addon, hold.clone())).collect(), ..unchanged }
             }
             _ => unchanged,
         }
@@ -117,7 +119,7 @@ impl Receipts {
         self.failures.is_empty()
             && self.existing.is_empty()
             && self.suspended.is_empty()
-            && self.committed.is_empty()
+            && self.on_their_way.is_empty()
             && self.waiting_repairs().next().is_none()
             && self.without_source.is_none()
             && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
@@ -143,7 +145,7 @@ impl Receipts {
     /// applying a commit.
     #[must_use]
     pub fn is_on_its_way(&self, addon: &AddonName) -> bool {
-        self.waits_for_old(addon) || self.committed.contains_key(addon.as_str())
+        self.waits_for_old(addon) || self.on_their_way.contains_key(addon.as_str())
     }
 
     /// Returns the reason why an addon's object is not as planned, if any.
@@ -163,7 +165,7 @@ impl Receipts {
         if self.waits_for_old(&addon.name) {
             return because(Reason::Terminating, "waits until its old object is deleted");
         }
-        if let Some(hold) = self.existing.get(name).or_else(|| self.committed.get(name)) {
+        if let Some(hold) = self.existing.get(name).or_else(|| self.on_their_way.get(name)) {
             return Some(hold.clone());
         }
         if let Some((source, wait)) = &self.source_repair {
@@ -171,6 +173,13 @@ impl Receipts {
         }
         because(Reason::DeliveryFailed, self.failures.get(name).or(self.without_source.as_ref())?)
     }
+}
+
+/// Returns the hold of an object that was in another state than the write was decided for.
+#[must_use]
+pub fn deciding_again() -> Hold {
+    let message = "another client changed its object at the same time: the operator tries again".to_owned();
+    Hold { reason: Reason::Progressing, message }
 }
 
 /// Returns the hold of an object that waits for the next commit.

@@ -1,16 +1,19 @@
 //! A snapshot of the addons of one Cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owned;
-use crate::plan::PlannedObject;
+use crate::names::Key;
+use crate::plan::write::{RepairState, WriteFacts};
+use crate::plan::{ObjectId, PlannedObject};
 use crate::rollup::{Applier, DEADLINE, Moment};
 
 /// The state of the addons of one Cluster at one time.
@@ -20,12 +23,16 @@ pub struct Snapshot {
     pub addon: Arc<ClusterAddon>,
     /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
     pub objects: Vec<Arc<FluxObject>>,
+    /// The objects of other clients that have the names of planned ones and that no watch reports.
+    pub occupants: Vec<Arc<FluxObject>>,
     /// Kind and name of the objects whose files the operator has requested to remove from the repository.
     pub without_file: BTreeSet<(FluxKind, String)>,
-    /// Kind and name of the objects whose repair waits, because another client changes them again and again.
-    pub unrepaired: BTreeSet<(FluxKind, String)>,
-    /// The UID of the Namespace of the objects, if known.
-    pub namespace: Option<String>,
+    /// The sources that have the names of planned ones.
+    pub sources: Vec<Arc<FluxObject>>,
+    /// The repairs of planned objects, if there were any a short time ago.
+    pub repairs: BTreeMap<ObjectId, RepairState>,
+    /// The Namespace of the objects as an owner, if known.
+    pub namespace: Option<OwnerReference>,
     /// The state of helm-controller.
     pub helm_controller: Applier,
     /// The state of kustomize-controller.
@@ -42,13 +49,37 @@ impl Snapshot {
     }
 
     /// Returns the existing object with the kind and name of a planned one.
-    pub(super) fn existing(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
+    #[must_use]
+    pub fn existing(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
         self.get(&planned.id.kind, &planned.id.name)
     }
 
-    /// Whether the repair of an object waits.
-    pub(super) fn is_unrepaired(&self, planned: &PlannedObject) -> bool {
-        planned.kind().is_some_and(|kind| self.unrepaired.contains(&(kind, planned.id.name.clone())))
+    /// Returns the existing source with the kind, namespace and name of a planned one.
+    #[must_use]
+    pub fn source(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
+        named_as(&self.sources, planned)
+    }
+
+    /// Returns the object of another client that has the name of a planned one, and that no watch reports.
+    #[must_use]
+    pub(super) fn occupant(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
+        named_as(&self.occupants, planned)
+    }
+
+    /// Returns the facts for the write of an object with these owners, without its present state.
+    pub(super) fn write_facts<'a>(
+        &'a self,
+        planned: &PlannedObject,
+        owners: &'a [OwnerReference],
+    ) -> WriteFacts<'a> {
+        WriteFacts {
+            found: None,
+            expected: None,
+            owners,
+            namespace: self.namespace.as_ref(),
+            is_shared: false,
+            repairs: self.repairs.get(&planned.id).unwrap_or(&RepairState::NONE),
+        }
     }
 
     /// Returns the objects of the `ClusterAddon`, also those whose owner reference was removed.
@@ -68,6 +99,12 @@ impl Snapshot {
         let applier = if is_helm { self.helm_controller } else { self.kustomize_controller };
         Moment { now: self.now, applier, deadline: DEADLINE }
     }
+}
+
+/// Returns the object with the kind, namespace and name of a planned one.
+fn named_as<'a>(objects: &'a [Arc<FluxObject>], planned: &PlannedObject) -> Option<&'a Arc<FluxObject>> {
+    let key = planned.id.key();
+    objects.iter().find(|found| Some(found.kind()) == planned.kind() && Key::of(&***found) == key)
 }
 
 /// Returns the object with that kind and name.

@@ -9,6 +9,7 @@ use crate::foreign::capi::field;
 use crate::foreign::flux::observed::SpecDigest;
 use crate::plan::PlannedObject;
 use crate::plan::delivery::{Action, Baseline, action};
+use crate::plan::write::Write;
 use crate::rollup::{ConditionStatus, Report, summary};
 
 /// Returns the status to write before a decision is carried out; `None` if the present status stays true meanwhile.
@@ -49,18 +50,19 @@ fn changed_addons<'a>(
     decision: &Decision,
 ) -> Vec<&'a PlannedObject> {
     let is_requested = match decision.delivery {
-        Delivery::Apply => true,
+        Delivery::Apply => !decision.is_without_source(),
         // The status names the committing ClusterStack before the first commit, and is not ready then.
         Delivery::Commit => committed_by(&snapshot.addon) == Some(available.stack_name()),
         _ => false,
     };
     let is_changed = |planned: &&PlannedObject| {
-        let write = decision.actions.get(addon_of(planned)).map(|action| action.write);
-        let is_written = match write {
-            Some(AddonWrite::Deliver(Action::Apply)) => true,
-            Some(AddonWrite::Deliver(Action::Repair)) => !snapshot.is_unrepaired(planned),
-            _ => false,
-        };
+        let write = decision.actions.get(addon_of(planned)).map(|action| &action.write);
+        let is_written = matches!(
+            write,
+            Some(
+                AddonWrite::ByOperator(Write::Apply(_)) | AddonWrite::ByFlux(Action::Apply | Action::Repair)
+            )
+        );
         is_written && is_other(snapshot, planned)
     };
     available.planned().filter(|_| is_requested).filter(is_changed).collect()

@@ -27,7 +27,9 @@ use crate::foreign::flux::ownership::is_owned;
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::names::AddonName;
+use crate::plan::ObjectId;
 use crate::plan::tests::fixture::Fixture;
+use crate::plan::write::{RepairState, namespace_owner};
 use crate::release::Release;
 use crate::rollup::{Applier, ConditionStatus, Report};
 
@@ -132,6 +134,9 @@ struct Scene {
     cluster: Cluster,
     addon: Value,
     objects: Vec<Arc<FluxObject>>,
+    sources: Vec<Arc<FluxObject>>,
+    occupants: Vec<Arc<FluxObject>>,
+    repairs: BTreeMap<ObjectId, RepairState>,
     is_suspended: bool,
     elsewhere: Option<Hold>,
 }
@@ -147,6 +152,9 @@ impl Scene {
             cluster: cluster(&json!({})),
             addon: json!({}),
             objects: Vec::new(),
+            sources: Vec::new(),
+            occupants: Vec::new(),
+            repairs: BTreeMap::new(),
             is_suspended: false,
             elsewhere: None,
         }
@@ -157,8 +165,10 @@ impl Scene {
             addon: Arc::new(cluster_addon(&self.addon)),
             objects: self.objects.clone(),
             without_file: BTreeSet::new(),
-            unrepaired: BTreeSet::new(),
-            namespace: Some("namespace".to_owned()),
+            sources: self.sources.clone(),
+            occupants: self.occupants.clone(),
+            repairs: self.repairs.clone(),
+            namespace: Some(namespace_owner("work", "namespace")),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),
             now: NOW.parse().unwrap(),

@@ -22,7 +22,9 @@ use super::metrics::Queue;
 use super::objects::ClusterObject;
 use super::reconcile::ReconcileError;
 use super::status;
-use crate::addons::{Decision, Facts, Outcome, Preparation, decide, ready_taken_back, roll_up};
+use crate::addons::{
+    Decision, Facts, Outcome, Preparation, decide, is_as_desired, ready_taken_back, roll_up,
+};
 use crate::api::ClusterAddon;
 use crate::gate::ClusterAction;
 use crate::runtime::api_server::RequestError;
@@ -68,8 +70,10 @@ async fn deliver(
 ) -> Result<Next, ReconcileError> {
     let release = gathered.class_release(context, cluster);
     let preparation = gathered.preparation(context, cluster, &release);
-    let addon = prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await?;
-    let Some(addon) = addon else { return Ok(Next::Await) };
+    let addon = match prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await? {
+        Prepared::Addon(addon) => addon,
+        Prepared::Later(next) => return Ok(next),
+    };
     let Some((mut facts, unplanned)) = gather::facts(context, cluster, addon, &release).await? else {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
@@ -88,33 +92,47 @@ async fn deliver(
     failure.map_or(Ok(next), Err)
 }
 
-/// Carries out a preparation. Returns the `ClusterAddon` if there is something to report.
+/// The result of a preparation.
+enum Prepared {
+    /// The `ClusterAddon` is as desired: its addons can be delivered, or reported on.
+    Addon(Arc<ClusterAddon>),
+    /// There is nothing to report, or the next reconcile delivers.
+    Later(Next),
+}
+
+/// Carries out a preparation. A reconcile that writes the `ClusterAddon` writes nothing else: the next one decides by it.
 async fn prepare(
     context: &Context,
     key: &Key,
     cluster: &ClusterObject,
     found: Option<&Arc<ClusterAddon>>,
     preparation: &Preparation,
-) -> Result<Option<Arc<ClusterAddon>>, RequestError> {
+) -> Result<Prepared, RequestError> {
+    let nothing = || Prepared::Later(Next::Await);
     match preparation {
         Preparation::Wait => {
             debug!("the release of the class is not reconciled yet");
             context.metrics.remove(Queue::Cluster, &key.to_string());
-            Ok(None)
+            Ok(nothing())
         }
-        Preparation::Nothing => Ok(None),
+        Preparation::Nothing => Ok(nothing()),
         Preparation::Pause { is_reported } => {
             git_delivery::cancel(context, &Subject::Cluster(key.clone()));
-            Ok(found.filter(|_| *is_reported).cloned())
+            Ok(found.filter(|_| *is_reported).cloned().map_or_else(nothing, Prepared::Addon))
         }
-        Preparation::Establish { writes_addon, adopts } => {
-            let addon = match found {
-                Some(found) if !writes_addon => found.clone(),
-                _ => cluster_addon::write(context, key, cluster, found.cloned()).await?,
-            };
-            hand_over::adopt(context, &addon, adopts).await?;
-            Ok(Some(addon))
+        Preparation::WriteAddon => {
+            let addon = cluster_addon::write(context, key, cluster, found.cloned()).await?;
+            // An admission webhook may have changed it: another write would end alike.
+            let is_written = is_as_desired(&addon, &cluster.cluster);
+            Ok(if is_written { Prepared::Later(Next::After(Duration::ZERO)) } else { Prepared::Addon(addon) })
         }
+        Preparation::Adopt(left) => {
+            if let Some(addon) = found {
+                hand_over::adopt(context, addon, left).await?;
+            }
+            Ok(Prepared::Later(Next::After(REQUEUE_SOON_AFTER)))
+        }
+        Preparation::Prepared => Ok(found.cloned().map_or_else(nothing, Prepared::Addon)),
     }
 }
 

@@ -13,6 +13,7 @@ use super::git_delivery::state::GitDelivery;
 use super::latest::Latest;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
+use super::occupants::Occupants;
 use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::repairs::RepairLog;
@@ -95,6 +96,8 @@ pub struct Context {
     pub undeletable_sources: Latest<Hold>,
     /// The latest repairs of objects that other clients changed.
     pub repairs: RepairLog,
+    /// The objects of other clients that have the names of planned ones.
+    pub occupants: Occupants,
     /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
     resolutions: Latest<Resolution>,
@@ -212,6 +215,7 @@ impl Context {
             published: Latest::default(),
             undeletable_sources: Latest::default(),
             repairs: RepairLog::default(),
+            occupants: Occupants::default(),
             budgets: Budgets::default(),
             resolutions: Latest::default(),
             not_installed: Latest::default(),

@@ -1,4 +1,4 @@
-//! Writes one planned Flux object to the API server if it differs.
+//! Carries out the decided write of one planned Flux object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,14 @@ use kube::core::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::write::{self, ABSENT};
+use super::write::ABSENT;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
-use crate::plan::delivery::{self, Action, Baseline, action, foreign_fields};
-use crate::plan::repair::{LastWrite, Wait, is_repair};
-use crate::plan::{PlannedObject, existing};
+use crate::plan::delivery::{self, foreign_fields};
+use crate::plan::repair::Wait;
+use crate::plan::write::{Apply, Precondition, RepairState, Write};
+use crate::plan::{self, Plan, PlannedObject, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
@@ -35,19 +36,6 @@ pub struct Delivery {
     pub wait: Option<Wait>,
 }
 
-/// An object to deliver.
-#[derive(Clone, Copy, Debug)]
-pub struct Desired<'a> {
-    /// The planned object.
-    pub planned: &'a PlannedObject,
-    /// Digest of the spec as returned by the operator's last write, if known.
-    pub expected: Option<&'a SpecDigest>,
-    /// Owners of the object. It is delivered for the first. The Namespace is added if that keeps Flux from uninstalling.
-    pub owners: &'a [OwnerReference],
-    /// Whether other owners may be added: the write then conflicts unless the object is as its owners were read.
-    pub shared: bool,
-}
-
 /// Delay before a retry while an object of another client has the name of a planned one. The watches have only objects of
 /// stackflux, so no event announces that the other one changed or is gone.
 pub const REQUEUE_EXISTING_AFTER: Duration = Duration::from_secs(30);
@@ -59,145 +47,131 @@ pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest>
     delivery::applied(&found, planned)
 }
 
-/// Delivers an object of a kind, and caches the result. If the object is not the one that the cache has, decides again by its
-/// present state: the list of the cache may be late, or the object may be one that another client made in its place.
-pub async fn deliver(
-    context: &Context,
-    kind: FluxKind,
-    desired: Desired<'_>,
-) -> Result<Delivery, RequestError> {
-    let key = desired.planned.id.key();
-    let found = context.caches.flux.get(kind, &key);
-    match deliver_over(context, kind, desired, found).await {
-        Err(conflict) if conflict.is_conflict() => {
-            let found = existing_object(context, kind, desired.planned).await?;
-            if found.is_none() {
-                return Err(conflict);
-            }
-            match deliver_over(context, kind, desired, found).await? {
-                // It is being deleted, and the watch may not report the end of an object that the cache does not have.
-                Delivery { object: None, hold: None, .. } => Err(conflict),
-                delivery => Ok(delivery),
-            }
+/// Fetches the objects of other clients that have the names of planned ones, if they were fetched a while ago: nothing else
+/// shows that they are gone.
+pub async fn look_again(context: &Context, plan: &Plan) -> Result<(), RequestError> {
+    let now = context.clock.now();
+    for planned in plan.objects() {
+        let Some(kind) = planned.kind() else { continue };
+        if context.occupants.is_outdated(kind, &planned.id.key(), now) {
+            existing_object(context, kind, planned).await?;
         }
-        delivered => delivered,
+    }
+    Ok(())
+}
+
+/// Returns the repairs of an object.
+pub fn repairs(context: &Context, kind: FluxKind, key: &Key) -> RepairState {
+    let now = context.clock.now();
+    let (digest, next) = (context.repairs.digest(kind, key, now), context.repairs.next(kind, key, now));
+    RepairState { digest, next }
+}
+
+/// Returns the Namespace of an object as an owner, if known.
+pub fn namespace_owner(context: &Context, name: &str) -> Option<OwnerReference> {
+    let found = context.caches.namespaces.get(&Key::new("", name))?;
+    Some(plan::write::namespace_owner(name, found.metadata.uid.as_deref()?))
+}
+
+/// Carries out the write of a planned object, and caches the result. `found` and `expected` are those that the write was
+/// decided by.
+///
+/// If the object is in another state, fetches it, so that the next reconcile decides by that state, and fails with the
+/// conflict.
+pub async fn carry_out(
+    context: &Context,
+    (kind, planned, write): (FluxKind, &PlannedObject, &Write),
+    (found, expected): (Option<Arc<FluxObject>>, Option<&SpecDigest>),
+) -> Result<Delivery, RequestError> {
+    let unchanged = Delivery { expected: expected.cloned(), ..Delivery::default() };
+    match write {
+        Write::Nothing => {
+            context.metrics.runtime.skipped(kind.as_str());
+            Ok(Delivery { object: found, ..unchanged })
+        }
+        Write::AfterDeletion => Ok(Delivery::default()),
+        Write::Taken => Ok(Delivery { hold: Some(existing::hold(&planned.id)), ..unchanged }),
+        Write::Later(wait) => Ok(Delivery { object: found, wait: Some(wait.clone()), ..unchanged }),
+        Write::Apply(decided) => match apply(context, (kind, planned), decided).await {
+            Err(conflict) if conflict.is_conflict() => {
+                existing_object(context, kind, planned).await?;
+                Err(conflict)
+            }
+            applied => applied,
+        },
     }
 }
 
-/// Fetches the object that a write conflicted with, and caches it if it is ours: the watches report no others. The cache
-/// forgets the object that was there before.
+/// Fetches the object that has the name of a planned one, and caches it; one of another client separately, because the watches
+/// do not report it. Its status may be unreadable.
 pub async fn existing_object(
     context: &Context,
     kind: FluxKind,
     planned: &PlannedObject,
-) -> Result<Option<Arc<FluxObject>>, RequestError> {
-    let live = write::present(context, kind, &planned.id.key()).await?;
-    let cache = context.caches.flux.of(kind);
-    let shared = |live: FluxObject| {
-        if existing::is_ours((&live).into(), planned) {
-            return cache.written(live);
-        }
-        cache.remove(&Key::of(&live));
-        Arc::new(live)
+) -> Result<(), RequestError> {
+    let key = planned.id.key();
+    let (cache, occupants) = (context.caches.flux.of(kind), &context.occupants);
+    let live: Option<FluxObject> = context.api.get_dynamic(&key, &kind).await?;
+    let Some(live) = live else {
+        cache.remove(&key);
+        occupants.forget(kind, &key);
+        return Ok(());
     };
-    Ok(live.map(shared))
+    cache.exists(&live);
+    let is_watched = |cached: Arc<FluxObject>| cached.object.uid == live.object.uid;
+    if existing::is_ours((&live).into(), planned) {
+        cache.written(live.clone());
+    }
+    // The cache has no object that is being deleted and that a list lacks.
+    if cache.get(&key).is_some_and(is_watched) {
+        occupants.forget(kind, &key);
+    } else {
+        cache.remove(&key);
+        occupants.note(live, context.clock.now());
+    }
+    Ok(())
 }
 
-/// Delivers an object over the state `found`, and caches the result. The write conflicts unless the object is that one.
-pub async fn deliver_over(
-    context: &Context,
-    kind: FluxKind,
-    desired: Desired<'_>,
-    found: Option<Arc<FluxObject>>,
-) -> Result<Delivery, RequestError> {
-    let cache = context.caches.flux.of(kind);
-    let key = desired.planned.id.key();
-    let keeper = keeper(context, kind, &desired);
-    let baseline = Baseline::LastWrite {
-        spec_digest: desired.expected,
-        owner: desired.owners.first().map(|owner| owner.uid.as_str()),
-        namespace: keeper.as_ref().map(|keeper| keeper.uid.as_str()),
-    };
-    let state = found.as_deref().map(Into::into);
-    let todo = action(desired.planned, state, baseline);
-    let expected = desired.expected.cloned();
-    let is_known = expected.is_some() || desired.owners.is_empty();
-    let now = context.clock.now();
-    let digest = context.repairs.digest(kind, &key, now);
-    let last = LastWrite { is_known, is_shared: desired.shared, digest: digest.as_deref() };
-    let is_repair = is_repair(todo, (desired.planned, state), last);
-    if is_repair && let Some((count, until)) = context.repairs.next(kind, &key, now) {
-        let manager = found.as_ref().and_then(|found| found.metadata.foreign_manager().map(str::to_owned));
-        let wait = Some(Wait { manager, count, until });
-        return Ok(Delivery { object: found, expected, wait, ..Delivery::default() });
-    }
-    match todo {
-        Action::Nothing => {
-            context.metrics.runtime.skipped(kind.as_str());
-            Ok(Delivery { object: found, expected, ..Delivery::default() })
-        }
-        Action::Wait => Ok(Delivery::default()),
-        Action::Hold => {
-            let hold = Some(existing::hold(&desired.planned.id));
-            Ok(Delivery { expected, hold, ..Delivery::default() })
-        }
-        Action::Apply | Action::Repair => {
-            let _writing = cache.writing(&key);
-            let owners: Vec<&OwnerReference> = desired.owners.iter().chain(&keeper).collect();
-            let written = apply(context, kind, desired, &owners, found.as_deref()).await?;
-            context.repairs.record(kind, &key, desired.planned.digest(), is_repair, now);
-            let manager = written.metadata.foreign_manager().map(str::to_owned);
-            let manager = manager.or_else(|| {
-                let found = found.as_ref().filter(|_| todo == Action::Repair)?;
-                Some(found.metadata.foreign_manager().unwrap_or("another field manager").to_owned())
-            });
-            let written = match written.metadata.foreign_manager() {
-                Some(_) => without_foreign_fields(context, &key, written).await?,
-                None => written,
-            };
-            let expected = Some(written.spec_digest.clone());
-            Ok(Delivery {
-                object: Some(cache.written(written)),
-                expected,
-                repaired: manager,
-                ..Delivery::default()
-            })
-        }
-    }
-}
-
-/// Applies an object over the state `found`: over any state of the same object, or of a shared one only over this state,
-/// which has all its owners. Without a state, the apply creates the object.
+/// Applies an object, and removes the fields of its spec that are not ours.
 async fn apply(
     context: &Context,
-    kind: FluxKind,
-    desired: Desired<'_>,
-    owners: &[&OwnerReference],
-    found: Option<&FluxObject>,
-) -> Result<FluxObject, RequestError> {
-    let mut object = desired.planned.value.clone();
-    let before = found.and_then(|found| found.object.resource_version.as_deref());
-    if let Some(metadata) = object.get_mut("metadata") {
-        if !owners.is_empty() {
-            metadata["ownerReferences"] = json!(owners);
-        }
-        match found {
-            None => metadata["resourceVersion"] = json!(ABSENT),
-            Some(_) if desired.shared && !owners.is_empty() => metadata["resourceVersion"] = json!(before),
-            Some(found) => metadata["uid"] = json!(found.object.uid),
-        }
-    }
-    context.api.apply_dynamic(&desired.planned.id.key(), &object, before, &kind).await
+    (kind, planned): (FluxKind, &PlannedObject),
+    decided: &Apply,
+) -> Result<Delivery, RequestError> {
+    let (key, cache) = (planned.id.key(), context.caches.flux.of(kind));
+    let _writing = cache.writing(&key);
+    let object = over(planned, decided);
+    let written: FluxObject =
+        context.api.apply_dynamic(&key, &object, decided.before.as_deref(), &kind).await?;
+    let now = context.clock.now();
+    context.repairs.record(kind, &key, planned.digest(), decided.is_repair, now);
+    let manager = written.metadata.foreign_manager().map(str::to_owned);
+    let written = match &manager {
+        Some(_) => without_foreign_fields(context, &key, written).await?,
+        None => written,
+    };
+    Ok(Delivery {
+        expected: Some(written.spec_digest.clone()),
+        object: Some(cache.written(written)),
+        repaired: manager.or_else(|| decided.manager.clone()),
+        ..Delivery::default()
+    })
 }
 
-/// Returns the Namespace as an additional owner of an object [that it keeps](delivery::is_kept_by_namespace).
-fn keeper(context: &Context, kind: FluxKind, desired: &Desired<'_>) -> Option<OwnerReference> {
-    let name = &desired.planned.id.namespace;
-    let found = context.caches.namespaces.get(&Key::new("", name));
-    let found = found.filter(|_| !kind.is_source() && !desired.owners.is_empty())?;
-    let uid = found.metadata.uid.clone()?;
-    let (api_version, kind) = ("v1".to_owned(), "Namespace".to_owned());
-    Some(OwnerReference { api_version, kind, name: name.clone(), uid, ..OwnerReference::default() })
+/// Returns the planned object with its owners and its precondition.
+fn over(planned: &PlannedObject, decided: &Apply) -> Value {
+    let mut object = planned.value.clone();
+    if let Some(metadata) = object.get_mut("metadata") {
+        if !decided.owners.is_empty() {
+            metadata["ownerReferences"] = json!(decided.owners);
+        }
+        match &decided.over {
+            Precondition::Absent => metadata["resourceVersion"] = json!(ABSENT),
+            Precondition::Unchanged(version) => metadata["resourceVersion"] = json!(version),
+            Precondition::Same(uid) => metadata["uid"] = json!(uid),
+        }
+    }
+    object
 }
 
 /// Removes the fields that other field managers put into an object's spec and that no apply of the operator removes.

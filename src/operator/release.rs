@@ -21,7 +21,7 @@ use super::context::{Context, Resolution};
 use super::metrics::Queue;
 use super::objects::index;
 use super::reconcile::ReconcileError;
-use super::{retry, status};
+use super::{deliver, retry, status};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus};
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
@@ -33,8 +33,9 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    ContentState, DeliveryMode, ReleaseAction, ReleaseActionFacts, Teardown, TeardownFacts,
-    decide_release_action, decide_teardown, is_retiring,
+    ContentState, DeliveryFacts, DeliveryMode, ObjectState, ReleaseAction, ReleaseActionFacts,
+    ReleaseDelivery, Teardown, TeardownFacts, decide_delivery, decide_release_action, decide_teardown,
+    is_retiring,
 };
 use content::Content;
 use delivery::{Receipts, act};
@@ -78,15 +79,17 @@ struct Found<'a> {
 #[derive(Default)]
 struct Planned {
     plan: Arc<Plan>,
-    /// The present state of the plan's objects, except those that the operator applies itself.
-    observed: Vec<ObjectFacts>,
+    /// The present states of the plan's objects.
+    objects: Vec<ObjectState>,
     /// The applied version of each addon.
     versions: BTreeMap<AddonName, String>,
 }
 
 /// The decision about a release.
-struct Decision {
+struct Decision<'a> {
     action: ReleaseAction,
+    /// The decision about its objects; `None` unless it is delivered.
+    delivery: Option<ReleaseDelivery<'a>>,
     /// The reason why a deleted release is kept, if any.
     hold: Option<Hold>,
 }
@@ -105,7 +108,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let owner = stack_of(context, &object);
     let facts = gather(context, &object, owner.as_deref(), name).await?;
     let decision = decide(&facts);
-    let receipts = act(context, &facts, &decision.action).await?;
+    let receipts = act(context, &facts, &decision).await?;
     let outcome = roll_up(&facts, &decision, &receipts);
     write_status(context, &facts, &receipts, outcome.status.as_ref()).await?;
     share(context, &facts, &decision, outcome.share);
@@ -128,7 +131,10 @@ async fn gather<'a>(
         None => None,
     };
     let now = context.clock.now();
-    let found = owner.zip(read).map(|(owner, read)| found(context, (object, &name), owner, read, now));
+    let found = match owner.zip(read) {
+        Some((owner, read)) => Some(found(context, (object, &name), owner, read, now).await?),
+        None => None,
+    };
     let key = Key::of(object);
     let is_usable = matches!(context.resolution(&key), Some(Resolution::Usable(_)));
     let moments = FluxKind::ALL.map(|kind| (kind, context.moment(kind.as_str(), now))).into();
@@ -136,18 +142,24 @@ async fn gather<'a>(
 }
 
 /// Gathers the facts about a release with this content.
-fn found<'a>(
+async fn found<'a>(
     context: &Context,
     (object, name): (&ClusterStackRelease, &ReleaseName),
     owner: &'a ClusterStack,
     read: Content,
     now: Timestamp,
-) -> Found<'a> {
-    let (planned, read, unplanned) = match planned(context, object, owner, &read, now) {
-        Ok(planned) => (planned, read, None),
-        Err(error) => (Planned::default(), Content::without_plan(name, &error), Some(error)),
+) -> Result<Found<'a>, RequestError> {
+    let plan = match &read {
+        Content::Known(known) => plan::release(&known.inputs()),
+        _ => Ok(Plan::default()),
     };
-    Found {
+    let (plan, read, unplanned) = match plan {
+        Ok(plan) => (plan, read, None),
+        Err(error) => (Plan::default(), Content::without_plan(name, &error), Some(error)),
+    };
+    deliver::look_again(context, &plan).await?;
+    let planned = planned(context, object, owner, (&read, plan), now);
+    Ok(Found {
         content: unless_held(context, object, read, &planned.plan),
         planned,
         unplanned,
@@ -155,23 +167,21 @@ fn found<'a>(
         recorded: objects::recorded_objects(context, object, now),
         usage: usage(context, object, name),
         owner,
-    }
+    })
 }
 
-/// Plans a release, and observes the planned objects.
+/// Observes the planned objects of a release.
 fn planned(
     context: &Context,
     object: &ClusterStackRelease,
     owner: &ClusterStack,
-    read: &Content,
+    (read, plan): (&Content, Plan),
     now: Timestamp,
-) -> Result<Planned, PlanError> {
-    let Content::Known(known) = read else { return Ok(Planned::default()) };
-    let inputs = known.inputs();
-    let plan = plan::release(&inputs)?;
+) -> Planned {
+    let Content::Known(known) = read else { return Planned::default() };
     let delivery = objects::Delivery { context, object, known, now };
-    let observed = delivery.observed(&plan, DeliveryMode::of(owner));
-    Ok(Planned { plan: Arc::new(plan), observed, versions: objects::versions(context, &inputs) })
+    let objects = delivery.states(&plan, DeliveryMode::of(owner));
+    Planned { plan: Arc::new(plan), objects, versions: objects::versions(context, &known.inputs()) }
 }
 
 /// Returns the content, or the hold while a release of another namespace has one of its sources.
@@ -196,7 +206,7 @@ fn usage(context: &Context, object: &ClusterStackRelease, name: &ReleaseName) ->
 }
 
 /// Decides what to do.
-fn decide(facts: &Facts) -> Decision {
+fn decide<'a>(facts: &'a Facts) -> Decision<'a> {
     let teardown = decide_teardown(&facts.teardown);
     let action = decide_release_action(&ReleaseActionFacts {
         teardown: &teardown,
@@ -204,8 +214,18 @@ fn decide(facts: &Facts) -> Decision {
         is_pinned: facts.object.pin().is_some(),
         content: facts.found.as_ref().map_or(ContentState::NotRead, |found| found.content.state()),
     });
+    let delivery = match (&action, &facts.found) {
+        (ReleaseAction::Deliver(mode), Some(found)) => Some(decide_delivery(&DeliveryFacts {
+            release: facts.object,
+            plan: &found.planned.plan,
+            objects: &found.planned.objects,
+            mode: *mode,
+            provider_problem: found.provider.problem(),
+        })),
+        _ => None,
+    };
     let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };
-    Decision { action, hold }
+    Decision { action, delivery, hold }
 }
 
 /// Writes the status if it changed.
@@ -217,7 +237,7 @@ async fn write_status(
 ) -> Result<(), RequestError> {
     let Some(status) = status else { return Ok(()) };
     if facts.found.is_none() {
-        return status::write_deletion(context, facts.object, status).await;
+        return status::write_deletion(context, facts.object, status).await.map(drop);
     }
     let verdicts = receipts
         .objects

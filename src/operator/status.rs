@@ -135,15 +135,16 @@ fn is_same<K: Reported>(latest: &K, object: &K) -> bool {
 }
 
 /// Writes the status of an object that is being deleted. A failure does not stop the deletion, unless the object changed.
+/// Returns the object with the written status, if it changed.
 pub(super) async fn write_deletion<K: Reported>(
     context: &Context,
     object: &K,
     status: &K::Status,
-) -> Result<(), RequestError> {
-    match write(context, object, status).await {
+) -> Result<Option<Arc<K>>, RequestError> {
+    match replace(context, object, status).await {
         Err(error) if !error.is_conflict() => {
             info!("cannot report the deletion in the status: {error}");
-            Ok(())
+            Ok(None)
         }
         written => written,
     }

@@ -71,8 +71,7 @@ pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Base
     if found.metadata.deletion_timestamp.is_some() {
         return Action::Wait;
     }
-    let digest = found.metadata.annotations.as_ref().and_then(|annotations| annotations.get(PLAN_DIGEST));
-    if digest.map(String::as_str) != Some(planned.digest()) {
+    if !is_of_plan(found.metadata, planned) {
         return Action::Apply;
     }
     let Baseline::LastWrite { spec_digest, owner, namespace } = baseline else { return Action::Nothing };
@@ -84,6 +83,13 @@ pub fn action(planned: &PlannedObject, found: Option<LiveObject>, baseline: Base
         Some(_) if !has_labels(found.metadata, planned) => Action::Repair,
         Some(_) => Action::Nothing,
     }
+}
+
+/// Whether an object was written by this plan, whatever changed since.
+#[must_use]
+pub fn is_of_plan(found: &ObjectMeta, planned: &PlannedObject) -> bool {
+    let digest = found.annotations.as_ref().and_then(|annotations| annotations.get(PLAN_DIGEST));
+    digest.map(String::as_str) == Some(planned.digest())
 }
 
 /// Whether an object has the labels of its plan. It may have others, too.

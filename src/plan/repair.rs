@@ -6,8 +6,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use super::PlannedObject;
-use super::delivery::{Action, LiveObject};
-use crate::api::labels::PLAN_DIGEST;
+use super::delivery::{Action, LiveObject, is_of_plan};
 
 /// The pause after the first repair of an object. Each further repair doubles the pause.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
@@ -97,9 +96,7 @@ pub fn is_repair(
     (planned, found): (&PlannedObject, Option<LiveObject>),
     last: LastWrite,
 ) -> bool {
-    let annotations = found.and_then(|found| found.metadata.annotations.as_ref());
-    let digest = annotations.and_then(|annotations| annotations.get(PLAN_DIGEST));
-    let is_of_plan = digest.map(String::as_str) == Some(planned.digest());
+    let is_of_plan = found.is_some_and(|found| is_of_plan(found.metadata, planned));
     let is_again = if is_of_plan { last.is_known } else { last.digest == Some(planned.digest()) };
     action == Action::Repair || (action == Action::Apply && is_again && !last.is_shared)
 }
@@ -109,6 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::labels::PLAN_DIGEST;
     use crate::foreign::flux::observed::FluxObject;
 
     fn at(seconds: i64) -> Timestamp {

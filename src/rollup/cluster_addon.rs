@@ -241,6 +241,7 @@ fn condition_of(reason: Reason) -> ConditionType {
         | Reason::Committing
         | Reason::CommitNotApplied
         | Reason::DeliveredElsewhere
+        | Reason::Progressing
         | Reason::PushFailed
         | Reason::FileEdited
         | Reason::PullRequestOpen

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::delivery::DeliveryMode;
 use super::releases::{ReleaseDecision, ReleasesFacts, decide_releases};
@@ -14,7 +15,7 @@ use crate::api::{ClusterStack, labels};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::names::{Key, ReleaseName};
 use crate::plan::PlannedObject;
-use crate::plan::delivery::{Action, Baseline, action};
+use crate::plan::write::{RepairState, Write, WriteFacts, write};
 
 /// The `GitRepository` that a `ClusterStack` follows, and those that were made for it.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,10 @@ pub struct FollowedRepository<'a> {
     pub found: Option<&'a FluxObject>,
     /// Digest of its spec as returned by the operator's last write, if known.
     pub expected: Option<&'a SpecDigest>,
+    /// The `ClusterStack` as its owner.
+    pub owner: &'a OwnerReference,
+    /// Its repairs.
+    pub repairs: &'a RepairState,
     /// The objects that were made for the `ClusterStack`, including that of an earlier source.
     pub made: &'a [Arc<FluxObject>],
     /// The keys of the objects that any `ClusterStack` follows.
@@ -46,13 +51,13 @@ pub struct SubscriptionFacts<'a> {
 }
 
 /// The write of the `GitRepository` that a `ClusterStack` follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum SourceWrite {
     /// It is not written: the `ClusterStack` is suspended or invalid, or another owner writes it.
     #[default]
     Nothing,
-    /// The operator applies it, with this action.
-    Apply(Action),
+    /// The operator writes it.
+    Apply(Write),
     /// The operator commits it, and Flux applies it.
     Commit,
 }
@@ -104,9 +109,10 @@ pub fn source_write(stack: &ClusterStack, repository: &FollowedRepository) -> So
     match (DeliveryMode::of(stack), repository.planned) {
         (DeliveryMode::Git, _) => SourceWrite::Commit,
         (DeliveryMode::Api, Some(planned)) => {
-            let (spec_digest, owner) = (repository.expected, stack.metadata.uid.as_deref());
-            let baseline = Baseline::LastWrite { spec_digest, owner, namespace: None };
-            SourceWrite::Apply(action(planned, repository.found.map(Into::into), baseline))
+            let FollowedRepository { found, expected, owner, repairs, .. } = *repository;
+            let owners = std::slice::from_ref(owner);
+            let facts = WriteFacts { found, expected, owners, namespace: None, is_shared: false, repairs };
+            SourceWrite::Apply(write(planned, facts))
         }
         (DeliveryMode::Api, None) | (DeliveryMode::Suspended, _) => SourceWrite::Nothing,
     }
@@ -133,8 +139,8 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
     };
     if let Some((repository, mut releases)) = source {
         decision.source = source_write(stack, &repository);
-        if let (SourceWrite::Apply(action), Some(catalog)) = (decision.source, &mut releases.catalog) {
-            catalog.is_current &= action == Action::Nothing;
+        if let (SourceWrite::Apply(write), Some(catalog)) = (&decision.source, &mut releases.catalog) {
+            catalog.is_current &= *write == Write::Nothing;
         }
         decision.releases = decide_releases(&releases);
         if writes {

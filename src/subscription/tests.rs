@@ -3,6 +3,7 @@
 mod deletion;
 mod delivery;
 mod inventory;
+mod release_delivery;
 mod releases;
 mod retirement;
 mod sources;

@@ -44,8 +44,6 @@ fn cluster_addon_is_made_for_the_cluster_of_its_uid() {
 #[test]
 fn preparation_follows_the_release_of_the_class() {
     let left = [flux_object("HelmRelease", "old", &json!({}))];
-    let establish =
-        |writes_addon, adopts: &[_]| Preparation::Establish { writes_addon, adopts: adopts.to_vec() };
     let (paused, missing) =
         (|is_reported| ClassState::Paused { is_reported }, |is_certain| ClassState::Missing { is_certain });
     let pause = |is_reported| Preparation::Pause { is_reported };
@@ -53,18 +51,18 @@ fn preparation_follows_the_release_of_the_class() {
     let without_finalizer = || Some(json!({"metadata": {"finalizers": null}}));
     let with_status = || Some(json!({"status": {"ready": false}}));
     for (class, addon, expected, why) in [
-        (ClassState::Present, None, establish(true, &left), "there is none"),
-        (ClassState::Present, as_desired(), establish(false, &left), "it is as desired"),
+        (ClassState::Present, None, Preparation::WriteAddon, "there is none"),
+        (ClassState::Present, as_desired(), Preparation::Adopt(left.to_vec()), "an earlier one left objects"),
         (
             ClassState::Present,
             without_finalizer(),
-            establish(true, &left),
+            Preparation::WriteAddon,
             "garbage collection would not wait",
         ),
-        (missing(true), None, establish(true, &[]), "it reports that there is no release"),
+        (missing(true), None, Preparation::WriteAddon, "it reports that there is no release"),
         (missing(false), None, Preparation::Nothing, "the release may follow"),
-        (missing(true), as_desired(), establish(false, &[]), "its addons stay as they are"),
-        (missing(false), without_finalizer(), establish(false, &[]), "its addons stay as they are"),
+        (missing(true), as_desired(), Preparation::Prepared, "its addons stay as they are"),
+        (missing(false), without_finalizer(), Preparation::Prepared, "its addons stay as they are"),
         (ClassState::Unknown, None, Preparation::Wait, "the release is not known yet"),
         (ClassState::Unknown, as_desired(), Preparation::Wait, "the release is not known yet"),
         (paused(true), None, pause(false), "there is nothing to report"),
@@ -75,4 +73,7 @@ fn preparation_follows_the_release_of_the_class() {
         let addon = addon.map(|changes| cluster_addon(&changes));
         assert_eq!(decide_prepare(&cluster(&json!({})), addon.as_ref(), class, &left), expected, "{why}");
     }
+    let addon = cluster_addon(&json!({"spec": {"clusterRef": {"namespace": "work"}}}));
+    let prepared = decide_prepare(&cluster(&json!({})), Some(&addon), ClassState::Present, &[]);
+    assert_eq!(prepared, Preparation::Prepared, "all objects are its own");
 }

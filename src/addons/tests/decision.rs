@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::plan::delivery::Action;
+use crate::foreign::flux::observed::FluxObject;
+use crate::plan::write::{RepairState, Write};
+use crate::plan::{ObjectId, Step};
 
 /// Formats the delivery and the write for each addon.
 fn short(decision: &Decision) -> String {
@@ -12,8 +14,11 @@ fn short(decision: &Decision) -> String {
         other => format!("{other:?}"),
     };
     let actions = decision.actions.iter().map(|(name, action)| {
-        let write = match action.write {
-            AddonWrite::Deliver(action) => format!("{action:?}"),
+        let write = match &action.write {
+            AddonWrite::ByOperator(Write::Apply(apply)) if apply.manager.is_some() => "Repair".to_owned(),
+            AddonWrite::ByOperator(Write::Apply(_)) => "Apply".to_owned(),
+            AddonWrite::ByOperator(write) => format!("{write:?}"),
+            AddonWrite::ByFlux(action) => format!("{action:?}"),
             AddonWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
         };
         let suspend = if action.suspend { " suspended" } else { "" };
@@ -44,6 +49,70 @@ fn delivery_follows_mode_of_the_stack() {
     let suspended = |scene: &mut Scene| scene.is_suspended = true;
     assert_eq!(short(&decided(suspended)), "Suspended ccm=Apply cni=Apply policies=Apply");
     assert_eq!(short(&decided(elsewhere)), "Elsewhere");
+}
+
+/// Returns a source of the release as planned, with these changes.
+fn source(scene: &Scene, changes: &Value) -> (ObjectId, Arc<FluxObject>) {
+    let plan = scene.fixture.plan("v1", &["c1"]);
+    let planned = plan.objects().find(|planned| planned.step == Step::Sources).unwrap();
+    let mut object = planned.value.clone();
+    merge(&mut object, &json!({"metadata": {"uid": "source"}}));
+    merge(&mut object, changes);
+    (planned.id.clone(), Arc::new(serde_json::from_value(object).unwrap()))
+}
+
+#[test]
+fn addons_wait_for_a_source_that_is_taken_or_repaired_later() {
+    let of_another = json!({"metadata": {"annotations": null, "labels": null}});
+    let changed = json!({"spec": {"url": "https://git.example.org/another.git"}});
+    let until = NOW.parse().unwrap();
+    let sources = |scene: &mut Scene, changes: &Value| {
+        let (id, object) = source(scene, changes);
+        scene.sources = vec![object];
+        id
+    };
+    for (decision, first, is_without, why) in [
+        (decided(|_| ()), "Apply", false, "it is absent"),
+        (decided(|scene| drop(sources(scene, &json!({})))), "Nothing", false, "it is as planned"),
+        (decided(|scene| drop(sources(scene, &changed))), "Apply", false, "it is restored"),
+        (decided(|scene| drop(sources(scene, &of_another))), "Taken", true, "it is of another client"),
+        (
+            decided(|scene| scene.occupants = vec![source(scene, &of_another).1]),
+            "Taken",
+            true,
+            "it is of another client, and no watch reports it",
+        ),
+        (
+            decided(|scene| {
+                let id = sources(scene, &changed);
+                scene.repairs.insert(id, RepairState { digest: None, next: Some((3, until)) });
+            }),
+            "Later",
+            true,
+            "it is restored later",
+        ),
+    ] {
+        let found = match decision.sources.first() {
+            Some(Write::Apply(_)) => "Apply".to_owned(),
+            Some(Write::Later(_)) => "Later".to_owned(),
+            other => format!("{:?}", other.unwrap()),
+        };
+        assert_eq!((found.as_str(), decision.is_without_source()), (first, is_without), "{why}");
+        assert!(!is_without || decision.sources.len() == 1, "no source after it is written: {why}");
+    }
+}
+
+#[test]
+fn addon_is_not_written_over_an_object_that_no_watch_reports() {
+    let of_another = json!({"metadata": {"annotations": null, "labels": null, "ownerReferences": null}});
+    let taken = decided(|scene| scene.occupants = vec![flux_object("HelmRelease", "cni", &of_another)]);
+    assert_eq!(short(&taken), "Apply ccm=Apply cni=Apply policies=Apply", "it is in another namespace");
+    let in_namespace = |scene: &mut Scene| {
+        let mut changes = of_another.clone();
+        merge(&mut changes, &json!({"metadata": {"namespace": "stacks"}}));
+        scene.occupants = vec![flux_object("HelmRelease", "cni", &changes)];
+    };
+    assert_eq!(short(&decided(in_namespace)), "Apply ccm=Apply cni=Taken policies=Apply");
 }
 
 #[test]
@@ -78,7 +147,7 @@ fn actions_follow_the_delivered_objects() {
     assert_eq!(short(&decide(&scene.facts())), "Apply ccm=Nothing cni=Nothing policies=Nothing");
     scene.addon["status"]["addons"][1]["expected"]["specDigest"] = json!("sha256:0");
     let edited = scene.addon["status"]["addons"][1]["name"].as_str().unwrap().to_owned();
-    assert_eq!(decide(&scene.facts()).actions[&edited].write, AddonWrite::Deliver(Action::Repair));
+    assert!(short(&decide(&scene.facts())).contains(&format!("{edited}=Repair")));
     by_git(&mut scene);
     let as_planned = "Commit ccm=Nothing cni=Nothing policies=Nothing";
     assert_eq!(short(&decide(&scene.facts())), as_planned, "Flux corrects drift");
@@ -107,7 +176,7 @@ fn object_of_the_other_kind_blocks_its_addon() {
         scene.objects =
             vec![flux_object("Kustomization", "cni", &json!({})), flux_object("HelmRelease", "cni", &other)];
     };
-    assert_eq!(short(&decided(both)), "Apply ccm=Apply cni=Hold policies=Apply");
+    assert_eq!(short(&decided(both)), "Apply ccm=Apply cni=Taken policies=Apply");
     let by_flux = |scene: &mut Scene| {
         by_git(scene);
         scene.objects = vec![flux_object("Kustomization", "cni", &json!({}))];

@@ -73,28 +73,81 @@ fn cluster_addon_is_deleted_if_its_cluster_is_gone() {
         (Some(deleted()), json!({}), false, false, "it goes with its Cluster"),
     ] {
         let present = present.map(|changes: Value| cluster(&changes));
-        let found = suppression(present.as_ref(), &cluster_addon(&addon), (false, false));
+        let found = suppression(present.as_ref(), &cluster_addon(&addon), &[]);
         assert_eq!((found.deletes_addon, found.is_recreated), (deletes_addon, is_recreated), "{why}");
     }
 }
 
-/// Decides about a Cluster without objects. `files` is whether it has files, and whether its namespace is being deleted.
-fn suppression(cluster: Option<&Cluster>, addon: &ClusterAddon, files: (bool, bool)) -> Suppression {
-    let (has_files, is_namespace_terminating) = files;
-    let facts = SuppressionFacts { cluster, addon, objects: &[], has_files, is_namespace_terminating };
-    decide_suppression(&facts)
+fn cause() -> Hold {
+    Hold { reason: Reason::Deleting, message: String::new() }
+}
+
+/// Decides about the objects of a Cluster that is deleted, or that another one replaced.
+fn decided(
+    cluster: Option<&Cluster>,
+    addon: &ClusterAddon,
+    objects: &[Arc<FluxObject>],
+    files: &CommittedFiles,
+) -> SuppressionDecision {
+    decide_suppression(&SuppressionFacts {
+        cluster,
+        addon,
+        cause: Some(&cause()),
+        objects,
+        files,
+        is_namespace_terminating: false,
+    })
+}
+
+fn suppression(cluster: Option<&Cluster>, addon: &ClusterAddon, objects: &[Arc<FluxObject>]) -> Suppression {
+    match decided(cluster, addon, objects, &CommittedFiles::Nowhere) {
+        SuppressionDecision::Suppress(suppression) => suppression,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_is_deleted_without_a_cause_or_before_its_files() {
+    let addon = cluster_addon(&json!({}));
+    let stack = Key::new("stacks", "demo");
+    let nowhere = CommittedFiles::Nowhere;
+    let unconfirmed = SuppressionFacts {
+        cluster: None,
+        addon: &addon,
+        cause: None,
+        objects: &[],
+        files: &nowhere,
+        is_namespace_terminating: true,
+    };
+    assert_eq!(decide_suppression(&unconfirmed), SuppressionDecision::Unconfirmed);
+    let elsewhere = decided(None, &addon, &[], &CommittedFiles::InAnotherShard);
+    assert_eq!(elsewhere, SuppressionDecision::ByAnotherShard);
+    let unknown = decided(None, &addon, &[], &CommittedFiles::Unknown { stack: stack.clone() });
+    assert_eq!(unknown, SuppressionDecision::UnknownFiles(stack));
 }
 
 #[test]
 fn files_are_removed_before_the_objects() {
-    for (has_files, is_terminating, expected, why) in [
-        (false, false, FileRemoval::Nothing, "the operator applies the objects"),
-        (false, true, FileRemoval::Nothing, "the operator applies the objects"),
-        (true, false, FileRemoval::RemoveAndWait, "the next ClusterAddon would resume the objects"),
-        (true, true, FileRemoval::Remove, "no other ClusterAddon follows"),
+    let (addon, stack) = (cluster_addon(&json!({})), Key::new("stacks", "demo"));
+    let files = CommittedFiles::InRepository { stack: stack.clone(), is_suspended: false };
+    for (files, is_namespace_terminating, expected, why) in [
+        (&CommittedFiles::Nowhere, false, None, "the operator applies the objects"),
+        (&files, false, Some(true), "the next ClusterAddon would resume the objects"),
+        (&files, true, Some(false), "no other ClusterAddon follows"),
     ] {
-        let found = suppression(None, &cluster_addon(&json!({})), (has_files, is_terminating));
-        assert_eq!(found.files, expected, "{why}");
+        let cause = Some(&cause());
+        let facts = SuppressionFacts {
+            cluster: None,
+            addon: &addon,
+            cause,
+            objects: &[],
+            files,
+            is_namespace_terminating,
+        };
+        let SuppressionDecision::Suppress(found) = decide_suppression(&facts) else { panic!("{why}") };
+        let awaits_prune =
+            |awaits_prune| FileRemoval { stack: stack.clone(), is_suspended: false, awaits_prune };
+        assert_eq!(found.files, expected.map(awaits_prune), "{why}");
     }
 }
 
@@ -105,14 +158,7 @@ fn objects_that_the_cache_lacks_are_confirmed() {
     let addon = cluster_addon(&json!({"status": {"addons": [addon("cni"), addon("old")]}}));
     let cached = [flux_object("HelmRelease", "cni", &json!({}))];
     for (objects, expected) in [(&cached[..], &["c1.old"][..]), (&[], &["c1.cni", "c1.old"])] {
-        let facts = SuppressionFacts {
-            cluster: None,
-            addon: &addon,
-            objects,
-            has_files: false,
-            is_namespace_terminating: false,
-        };
-        let found = decide_suppression(&facts).to_confirm;
+        let found = suppression(None, &addon, objects).to_confirm;
         let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, expected, "{} are cached", objects.len());
     }
@@ -141,10 +187,9 @@ fn cause_is_reported_once() {
         });
         cluster_addon(&json!({"status": {"conditions": [condition]}})).status.unwrap()
     };
-    let why = Hold { reason: Reason::Deleting, message: String::new() };
-    assert!(is_reported(&status("Deleting"), &why));
-    assert!(!is_reported(&status("Paused"), &why));
-    assert!(!is_reported(&ClusterAddonStatus::default(), &why));
+    assert!(is_reported(&status("Deleting"), &cause()));
+    assert!(!is_reported(&status("Paused"), &cause()));
+    assert!(!is_reported(&ClusterAddonStatus::default(), &cause()));
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::plan::delivery::Action;
 
 /// Returns a Cluster whose `cni` refuses unknown values, with the object of `cni` at a revision of Helm, and the receipts after
 /// it is written. `changes` are the differences from the plan before the write.
@@ -233,7 +232,7 @@ impl Story {
         if let Some(status) = ready_taken_back(&facts, &decision) {
             self.scene.addon = json!({"status": status});
         }
-        let is_written = decision.actions["cni"].write != AddonWrite::Deliver(Action::Nothing);
+        let is_written = !decision.actions["cni"].write.is_nothing();
         let before = self.scene.objects.clone();
         if is_written && is_accepted {
             self.object = planned(&self.scene);

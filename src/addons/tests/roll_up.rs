@@ -67,7 +67,7 @@ fn receipts_give_reason_for_missing_delivery() {
             "cni Suspended, ccm -, policies -; -; Suspended",
         ),
         (
-            Receipts { committed: [(cni(), hold.clone())].into(), ..written() },
+            Receipts { on_their_way: [(cni(), hold.clone())].into(), ..written() },
             "cni Committing, ccm -, policies -; -; Committing",
         ),
     ] {

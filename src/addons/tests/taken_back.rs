@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::plan::PlannedObject;
+use crate::plan::write::RepairState;
 
 /// Returns a Cluster with all addons of the release, and a status that is ready.
 fn delivered() -> Scene {
@@ -81,8 +83,10 @@ fn repair_takes_ready_back_unless_it_waits() {
     change(&mut scene, "cni", &json!({"spec": {"interval": "1s"}}));
     let mut facts = scene.facts();
     assert!(ready_taken_back(&facts, &decide(&facts)).is_some());
-    let objects = facts.snapshot.objects.iter();
-    facts.snapshot.unrepaired = objects.map(|object| (object.kind(), object.name().to_owned())).collect();
+    let Target::Available(available) = &facts.target else { panic!("it has a release") };
+    let next = Some((1, facts.snapshot.now));
+    let waits = |planned: &PlannedObject| (planned.id.clone(), RepairState { digest: None, next });
+    facts.snapshot.repairs = available.planned().map(waits).collect();
     assert_eq!(ready_taken_back(&facts, &decide(&facts)), None);
 }
 

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::context::Context;
-use super::super::deliver::{Desired, REQUEUE_EXISTING_AFTER, applied};
+use super::super::deliver::{REQUEUE_EXISTING_AFTER, applied};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
-use super::super::objects::owner_reference;
 use super::super::{annotations, deliver, events, git_delivery, request, retry};
 use super::recovery;
 use crate::addons::{
-    AddonWrite, Available, Decision, Delivery, Facts, Receipts, Target, addon_of, committed_by, committing,
+    AddonWrite, Available, Decision, Delivery, Facts, Receipts, Snapshot, Target, addon_of, committed_by,
+    committing, deciding_again,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
-use crate::plan::delivery::{Purpose, digest_of_shared, suspension};
+use crate::plan::delivery::{Purpose, suspension};
 use crate::plan::repair::Wait;
+use crate::plan::write::Write;
 use crate::plan::{PlannedObject, Step, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -49,7 +50,9 @@ pub(super) async fn act(
     }
     let addon = &facts.snapshot.addon;
     let (receipts, failure) = match (&facts.target, &decision.delivery) {
-        (Target::Available(available), Delivery::Apply) => apply(context, addon, available, decision).await,
+        (Target::Available(available), Delivery::Apply) => {
+            apply(context, addon, available, (&facts.snapshot, decision)).await
+        }
         (Target::Available(available), Delivery::Commit) => {
             commit(context, key, addon, available, decision).await
         }
@@ -80,48 +83,46 @@ struct Written {
     wait: Option<Wait>,
 }
 
-/// Applies all objects of a plan: first the sources, then the addons concurrently.
+/// Carries out the writes of a plan: first those of the sources, then those of the addons concurrently.
 async fn apply(
     context: &Context,
     addon: &ClusterAddon,
     available: &Available<'_>,
-    decision: &Decision,
+    (snapshot, decision): (&Snapshot, &Decision),
 ) -> (Receipts, Option<RequestError>) {
     let mut receipts = Receipts::unchanged(addon);
-    let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
-    for (kind, source) in sources.filter_map(with_kind) {
-        match apply_source(context, kind, source).await {
-            Ok(deliver::Delivery { hold: None, wait: None, .. }) => {}
-            // The addons would get the content of another client.
-            Ok(deliver::Delivery { hold, wait, .. }) => {
-                let addons = available.planned().map(|planned| addon_of(planned).to_owned());
-                let held = addons.filter_map(|addon| Some((addon, hold.clone()?)));
-                receipts.existing = held.collect();
-                receipts.source_repair = wait.map(|wait| (source.id.clone(), wait));
-                return (receipts, None);
+    match apply_sources(context, available, (snapshot, decision), &mut receipts).await {
+        Ok(()) if decision.is_without_source() => return (receipts, None),
+        Ok(()) => {}
+        Err(conflict) if conflict.is_conflict() => {
+            let mut sources = available.plan.objects().filter(|object| object.step == Step::Sources);
+            let taken = sources.find_map(|source| taken_by(context, source));
+            for planned in available.planned() {
+                note_conflict(&mut receipts, addon_of(planned), taken.as_ref());
             }
-            Err(error) => {
-                receipts.without_source = Some(error.to_string());
-                return (receipts, Some(error));
-            }
+            return (receipts, Some(conflict));
+        }
+        Err(error) => {
+            receipts.without_source = Some(error.to_string());
+            return (receipts, Some(error));
         }
     }
-    let owners = [owner_reference(addon)];
     let addons = available.planned().filter_map(with_kind).filter_map(|(kind, planned)| {
         let name = addon_of(planned);
-        let action = *decision.actions.get(name)?;
-        let expected = receipts.expected.get(name);
-        let desired = Desired { planned, expected, owners: &owners, shared: false };
+        let action = decision.actions.get(name)?;
         let fields = Fields { suspend: action.suspend, request: decision.forwards.as_deref() };
+        let before = (snapshot.existing(planned).cloned(), receipts.expected.get(name));
         Some(async move {
-            let written = match action.write {
-                AddonWrite::AfterOtherKind => wait_for_other_kind(context, kind, planned).await,
-                AddonWrite::Deliver(_) => apply_addon(context, addon, kind, desired, fields).await,
+            let written = match &action.write {
+                AddonWrite::ByOperator(write) => {
+                    apply_addon(context, addon, (kind, planned, write), before, fields).await
+                }
+                AddonWrite::ByFlux(_) | AddonWrite::AfterOtherKind => Ok(Written::default()),
             };
             (name, written)
         })
     });
-    let mut failures = BTreeMap::new();
+    let (mut failures, mut conflicts) = (BTreeMap::new(), Vec::new());
     for (name, result) in join_all(addons).await {
         match result {
             Ok(Written { hold: Some(hold), .. }) => _ = receipts.existing.insert(name.to_owned(), hold),
@@ -134,10 +135,52 @@ async fn apply(
                 receipts.objects.extend(object);
             }
             Ok(_) => receipts.wait(name),
+            Err(conflict) if conflict.is_conflict() => {
+                let planned = available.planned().find(|planned| addon_of(planned) == name);
+                let taken = planned.and_then(|planned| taken_by(context, planned));
+                note_conflict(&mut receipts, name, taken.as_ref());
+                conflicts.push(conflict);
+            }
             Err(error) => _ = failures.insert(name, error),
         }
     }
-    (with_failures(receipts, &failures), failures.into_values().next())
+    let receipts = with_failures(receipts, &failures);
+    (receipts, failures.into_values().chain(conflicts).next())
+}
+
+/// Returns the hold of an object whose write conflicted, if an object of another client has its name.
+fn taken_by(context: &Context, planned: &PlannedObject) -> Option<Hold> {
+    let occupant = context.occupants.get(planned.kind()?, &planned.id.key())?;
+    (!existing::is_ours((&*occupant).into(), planned)).then(|| existing::hold(&planned.id))
+}
+
+/// Notes that the object of an addon was in another state than its write was decided for. The next reconcile decides again.
+fn note_conflict(receipts: &mut Receipts, addon: &str, taken: Option<&Hold>) {
+    match taken {
+        Some(hold) => receipts.existing.insert(addon.to_owned(), hold.clone()),
+        None => receipts.on_their_way.insert(addon.to_owned(), deciding_again()),
+    };
+}
+
+/// Carries out the writes of the sources. If the last one has to wait, no addon is written: it would get the content of
+/// another client.
+async fn apply_sources(
+    context: &Context,
+    available: &Available<'_>,
+    (snapshot, decision): (&Snapshot, &Decision),
+    receipts: &mut Receipts,
+) -> Result<(), RequestError> {
+    let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
+    for ((kind, source), write) in sources.filter_map(with_kind).zip(&decision.sources) {
+        let found = snapshot.source(source).cloned();
+        let delivery = deliver::carry_out(context, (kind, source, write), (found, None)).await?;
+        if let Some(hold) = delivery.hold {
+            let addons = available.planned().map(|planned| addon_of(planned).to_owned());
+            receipts.existing = addons.map(|addon| (addon, hold.clone())).collect();
+        }
+        receipts.source_repair = delivery.wait.map(|wait| (source.id.clone(), wait));
+    }
+    Ok(())
 }
 
 /// Returns a planned object with its kind; every object for a Cluster is one of Flux.
@@ -148,34 +191,6 @@ fn with_kind(planned: &PlannedObject) -> Option<(FluxKind, &PlannedObject)> {
 fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) -> Receipts {
     let failures = failures.iter().map(|(name, error)| ((*name).to_owned(), error.to_string()));
     Receipts { failures: failures.collect(), ..receipts }
-}
-
-/// Returns the result for an addon whose object of the other kind has to be deleted first. That one stays while an object of
-/// another client has the name of the new one: without both, the addon would be uninstalled.
-async fn wait_for_other_kind(
-    context: &Context,
-    kind: FluxKind,
-    planned: &PlannedObject,
-) -> Result<Written, RequestError> {
-    let found = match context.caches.flux.get(kind, &planned.id.key()) {
-        None => deliver::existing_object(context, kind, planned).await?,
-        known => known,
-    };
-    let is_taken = found.is_some_and(|found| !existing::is_ours((&*found).into(), planned));
-    Ok(Written { hold: is_taken.then(|| existing::hold(&planned.id)), ..Written::default() })
-}
-
-/// Applies a source for its users.
-async fn apply_source(
-    context: &Context,
-    kind: FluxKind,
-    planned: &PlannedObject,
-) -> Result<deliver::Delivery, RequestError> {
-    let found = context.caches.flux.get(kind, &planned.id.key());
-    let expected =
-        found.as_ref().and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
-    let desired = Desired { planned, expected, owners: &[], shared: false };
-    deliver::deliver(context, kind, desired).await
 }
 
 /// The writes to fields outside a plan.
@@ -190,13 +205,13 @@ struct Fields<'a> {
 async fn apply_addon(
     context: &Context,
     addon: &ClusterAddon,
-    kind: FluxKind,
-    desired: Desired<'_>,
+    decided: (FluxKind, &PlannedObject, &Write),
+    before: (Option<Arc<FluxObject>>, Option<&SpecDigest>),
     fields: Fields<'_>,
 ) -> Result<Written, RequestError> {
-    let delivery = deliver::deliver(context, kind, desired).await?;
+    let delivery = deliver::carry_out(context, decided, before).await?;
     if let Some(manager) = &delivery.repaired {
-        events::repaired(context, addon, &desired.planned.id, manager).await;
+        events::repaired(context, addon, &decided.1.id, manager).await;
     }
     let deliver::Delivery { object, expected, hold, wait, .. } = delivery;
     let Some(object) = object else { return Ok(Written { expected, object: None, hold, wait }) };
@@ -255,7 +270,7 @@ async fn commit(
                 receipts.objects.extend(object);
                 match expected {
                     Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
-                    None => _ = receipts.committed.insert(name.to_owned(), commit_hold(&state)),
+                    None => _ = receipts.on_their_way.insert(name.to_owned(), commit_hold(&state)),
                 }
             }
             Err(error) => _ = failures.insert(name, error),

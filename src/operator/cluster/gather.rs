@@ -5,24 +5,27 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Resolution, ResolvedRelease};
+use super::super::deliver;
 use super::super::git_delivery::is_removed_from_git;
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune};
 use crate::addons::{
-    Available, ClassState, Facts, Preparation, Snapshot, Target, cluster_action, decide_prepare, hold_of,
-    is_orphaning, unaccounted,
+    Available, ClassState, Delivery, Facts, Preparation, Snapshot, Target, cluster_action, decide_prepare,
+    hold_of, is_orphaning, unaccounted,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
-use crate::plan::delivery::delivered_elsewhere;
-use crate::plan::{self, Plan, PlanError};
+use crate::plan::delivery::{delivered_elsewhere, waits_for_other_kind};
+use crate::plan::write::RepairState;
+use crate::plan::{self, Plan, PlanError, PlannedObject};
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
@@ -226,6 +229,8 @@ pub(super) async fn facts<'a>(
     };
     if let Target::Available(available) = &target {
         recall(context, &addon, available).await?;
+        deliver::look_again(context, &available.plan).await?;
+        find_taken_names(context, &addon, available).await?;
     }
     let snapshot = snapshot(context, addon, &target);
     Ok(Some((Facts { cluster: &cluster.cluster, snapshot, target }, failure)))
@@ -285,6 +290,28 @@ async fn recall(
     Ok(())
 }
 
+/// Fetches the planned objects that the cache lacks, for each addon that has an object of the other kind. That object stays
+/// while an object of another client has the planned name: without both, the addon would be uninstalled.
+async fn find_taken_names(
+    context: &Context,
+    addon: &ClusterAddon,
+    available: &Available<'_>,
+) -> Result<(), RequestError> {
+    if available.delivery() != Delivery::Apply {
+        return Ok(());
+    }
+    for planned in available.planned() {
+        let Some(kind) = planned.kind() else { continue };
+        let key = planned.id.key();
+        let other = context.caches.flux.get(other_kind(kind.as_str()), &key);
+        let is_known = context.caches.flux.get(kind, &key).or_else(|| context.occupants.get(kind, &key));
+        if waits_for_other_kind(other.as_ref().map(|other| &other.object), addon) && is_known.is_none() {
+            deliver::existing_object(context, kind, planned).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Takes the snapshot of the addons of a Cluster.
 fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) -> Snapshot {
     let key = Key::of(&*addon);
@@ -305,20 +332,24 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     }
     let without_file = objects.iter().filter(|object| is_removed_from_git(context, object));
     let without_file = without_file.map(|object| (object.kind(), object.name().to_owned())).collect();
-    let now = context.clock.now();
-    let waits = |object: &&Arc<FluxObject>| {
-        context.repairs.next(object.kind(), &Key::new(&key.namespace, object.name()), now).is_some()
+    let plan = match target {
+        Target::Available(available) => Some(&available.plan),
+        _ => None,
     };
-    let unrepaired = objects.iter().filter(waits);
-    let unrepaired = unrepaired.map(|object| (object.kind(), object.name().to_owned())).collect();
+    let with_kind = |planned: &'_ PlannedObject| Some((planned.kind()?, planned.id.clone()));
+    let all: Vec<_> = plan.into_iter().flat_map(|plan| plan.objects()).filter_map(with_kind).collect();
+    let repairs = all.iter().map(|(kind, id)| (id.clone(), deliver::repairs(context, *kind, &id.key())));
+    let sources = all.iter().filter(|(kind, _)| kind.is_source());
     Snapshot {
-        unrepaired,
+        sources: sources.filter_map(|(kind, id)| context.caches.flux.get(*kind, &id.key())).collect(),
+        occupants: all.iter().filter_map(|(kind, id)| context.occupants.get(*kind, &id.key())).collect(),
+        repairs: repairs.filter(|(_, state)| *state != RepairState::NONE).collect(),
         objects,
         without_file,
-        namespace: context.caches.namespaces.get(&Key::new("", &key.namespace)).and_then(|found| found.uid()),
+        namespace: deliver::namespace_owner(context, &key.namespace),
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
-        now,
+        now: context.clock.now(),
         addon,
     }
 }

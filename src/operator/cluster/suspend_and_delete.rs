@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{ApiResource, DynamicObject};
 use tracing::{info, warn};
@@ -27,11 +28,12 @@ use super::super::{events, finalizer, status, write};
 use super::gather::Gathered;
 use super::{act, flux_objects};
 use crate::addons::{
-    CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionFacts,
+    CommittedFiles, LiveOwners, Pruner, Suppressed, Suppression, SuppressionDecision, SuppressionFacts,
     committed_files, decide_suppression, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
     prune_hold, suppressed,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::applier_of;
@@ -47,6 +49,29 @@ const REQUEUE_AFTER: Duration = Duration::from_secs(2);
 /// Delay before asking again whether Flux still has to delete objects. Their deletion is an event.
 const REQUEUE_UNPRUNED_AFTER: Duration = Duration::from_secs(30);
 
+/// The facts about a Cluster whose objects are suspended and deleted.
+struct Facts<'a> {
+    key: &'a Key,
+    cluster: Option<&'a Cluster>,
+    addon: &'a Arc<ClusterAddon>,
+    /// The cause that the API server confirms, if any.
+    cause: Option<Hold>,
+    files: CommittedFiles,
+    objects: Vec<Arc<FluxObject>>,
+    is_namespace_terminating: bool,
+    now: Timestamp,
+}
+
+/// The results of the writes.
+struct Receipts {
+    /// The objects that exist, suspended.
+    objects: Vec<Suppressed>,
+    /// The state of the commit that removes the files, if there are any.
+    removal: Option<CommitState>,
+    /// The hold after that commit while Flux still has to delete objects, if the decision waits for that.
+    unpruned: Option<Hold>,
+}
+
 /// Suspends and deletes the objects of a Cluster's addons, once the API server confirms the cause.
 pub(super) async fn suspend_and_delete(
     context: &Context,
@@ -54,59 +79,128 @@ pub(super) async fn suspend_and_delete(
     gathered: &Gathered,
 ) -> Result<Next, ReconcileError> {
     let Some(addon) = &gathered.addon else { return suspend_and_delete_left(context, key).await };
-    let Some(why) = confirm(context, key, addon).await? else {
-        warn!(
-            "the cache has a deletion of the Cluster, its ClusterAddon or its namespace, but the API server does not \
-             confirm that: nothing is deleted"
-        );
-        return Ok(Next::After(REQUEUE_AFTER));
-    };
-    // In a namespace that is being deleted, the namespace controller does not wait for the status.
-    if !context.is_terminating(&key.namespace) {
-        write_status(context, addon, &why, None).await?;
+    let facts = gather(context, key, gathered, addon).await?;
+    let decision = decide(&facts);
+    if report_cause(context, &facts).await? {
+        return Ok(Next::After(Duration::ZERO));
     }
-    let repository = match files_of(context, addon).await? {
-        CommittedFiles::Nowhere => None,
-        CommittedFiles::InRepository { stack, is_suspended } => Some((stack, is_suspended)),
-        CommittedFiles::InAnotherShard => return Ok(Next::After(REQUEUE_UNPRUNED_AFTER)),
-        CommittedFiles::Unknown { stack } => {
+    let suppression = match decision {
+        SuppressionDecision::Suppress(suppression) => suppression,
+        SuppressionDecision::ByAnotherShard => return Ok(Next::After(REQUEUE_UNPRUNED_AFTER)),
+        SuppressionDecision::UnknownFiles(stack) => {
             warn!(%stack, "the API server has the ClusterStack, and the cache does not: nothing is deleted yet");
             return Ok(Next::After(REQUEUE_AFTER));
         }
+        SuppressionDecision::Unconfirmed => {
+            warn!(
+                "the cache has a deletion of the Cluster, its ClusterAddon or its namespace, but the API server does \
+                 not confirm that: nothing is deleted"
+            );
+            return Ok(Next::After(REQUEUE_AFTER));
+        }
     };
-    // Read the objects after the requests above: Flux or a user may have written an object in between.
-    let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(&**addon)));
-    let mut suppression = decide_suppression(&SuppressionFacts {
+    let receipts = act(context, &facts, &suppression).await?;
+    if let Some((hold, next)) = roll_up(&suppression, &receipts) {
+        write_status(context, &facts, Some(&hold)).await?;
+        return Ok(Next::After(next));
+    }
+    prune(context, &facts, &suppression, &receipts).await
+}
+
+/// Gathers the facts about a Cluster. Reads the objects after all requests: Flux or a user may have written one in between.
+async fn gather<'a>(
+    context: &Context,
+    key: &'a Key,
+    gathered: &'a Gathered,
+    addon: &'a Arc<ClusterAddon>,
+) -> Result<Facts<'a>, RequestError> {
+    let cause = confirm(context, key, addon).await?;
+    let files = match cause {
+        Some(_) => files_of(context, addon).await?,
+        None => CommittedFiles::Nowhere,
+    };
+    Ok(Facts {
+        key,
         cluster: gathered.cluster.as_ref().map(|cluster| &cluster.cluster),
         addon,
-        objects: &objects,
-        has_files: repository.is_some(),
+        cause,
+        files,
+        objects: objects_of(context, addon),
         is_namespace_terminating: context.is_terminating(&key.namespace),
-    });
-    if let Some(repository) = repository {
-        suppression.objects = suspend_all(context, suppression.objects).await?;
-        let (hold, next) = match remove_files(context, key, &repository) {
-            None if suppression.files == FileRemoval::RemoveAndWait => {
-                (awaits_prune(context, addon).await?, REQUEUE_UNPRUNED_AFTER)
-            }
-            hold => (hold, REQUEUE_AFTER),
-        };
-        if let Some(hold) = hold {
-            write_status(context, addon, &why, Some(&hold)).await?;
-            return Ok(Next::After(next));
-        }
+        now: context.clock.now(),
+    })
+}
+
+/// Decides about the objects of a Cluster, its files and its `ClusterAddon`.
+fn decide(facts: &Facts) -> SuppressionDecision {
+    decide_suppression(&SuppressionFacts {
+        cluster: facts.cluster,
+        addon: facts.addon,
+        cause: facts.cause.as_ref(),
+        objects: &facts.objects,
+        files: &facts.files,
+        is_namespace_terminating: facts.is_namespace_terminating,
+    })
+}
+
+/// Reports the cause, once. Returns whether the status is written: the next reconcile reads the objects again, because Flux
+/// or a user may have written one in between. In a namespace that is being deleted, the namespace controller does not wait
+/// for the status.
+async fn report_cause(context: &Context, facts: &Facts<'_>) -> Result<bool, RequestError> {
+    let Some(cause) = facts.cause.as_ref().filter(|_| !facts.is_namespace_terminating) else {
+        return Ok(false);
+    };
+    if facts.addon.status.as_ref().is_some_and(|status| is_reported(status, cause)) {
+        return Ok(false);
     }
-    prune(context, key, addon, &suppression).await
+    Ok(write_status(context, facts, None).await?.is_some())
+}
+
+/// Suspends the objects, requests the removal of the Cluster's files, and looks what Flux still has to delete after it.
+async fn act(
+    context: &Context,
+    facts: &Facts<'_>,
+    suppression: &Suppression,
+) -> Result<Receipts, RequestError> {
+    let objects = suspend_all(context, &suppression.objects).await?;
+    let removal = suppression.files.as_ref().map(|files| {
+        let (subject, requester) = (Subject::Cluster(facts.key.clone()), (Queue::Cluster, facts.key.clone()));
+        commit(context, &files.stack, subject, Change::Gone, requester)
+    });
+    let awaits_prune = suppression.files.as_ref().is_some_and(|files| files.awaits_prune);
+    let unpruned = match removal {
+        Some(CommitState::Committed) if awaits_prune => unpruned(context, facts.addon).await?,
+        _ => None,
+    };
+    Ok(Receipts { objects, removal, unpruned })
+}
+
+/// Returns the hold of the deletion, if any, and when to look again: the removal of the files is forgotten once the
+/// `ClusterAddon` is deleted, so it is committed before.
+fn roll_up(suppression: &Suppression, receipts: &Receipts) -> Option<(Hold, Duration)> {
+    let (files, state) = suppression.files.as_ref().zip(receipts.removal.as_ref())?;
+    match state {
+        CommitState::Committed => receipts.unpruned.clone().map(|hold| (hold, REQUEUE_UNPRUNED_AFTER)),
+        _ if files.is_suspended => {
+            let message = format!(
+                "ClusterStack {} is suspended: the Cluster's files are not removed from the repository",
+                files.stack
+            );
+            Some((Hold { reason: Reason::Suspended, message }, REQUEUE_AFTER))
+        }
+        state => Some((act::commit_hold(state), REQUEUE_AFTER)),
+    }
 }
 
 /// Deletes the objects, then removes the finalizer of the `ClusterAddon` if the API server confirms that it owns no others.
 async fn prune(
     context: &Context,
-    key: &Key,
-    addon: &Arc<ClusterAddon>,
+    facts: &Facts<'_>,
     suppression: &Suppression,
+    receipts: &Receipts,
 ) -> Result<Next, ReconcileError> {
-    let count = delete_all(context, &suppression.objects).await?;
+    let (key, addon) = (facts.key, facts.addon);
+    let count = delete_all(context, &receipts.objects).await?;
     if count > 0 {
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
@@ -127,6 +221,11 @@ async fn prune(
         .filter_map(|left| left.status.as_ref())
         .for_each(|status| context.metrics.reported(&key.to_string(), status));
     Ok(if suppression.is_recreated { Next::After(REQUEUE_AFTER) } else { Next::Await })
+}
+
+/// Returns the objects that a `ClusterAddon` owns according to the cache.
+fn objects_of(context: &Context, addon: &ClusterAddon) -> Vec<Arc<FluxObject>> {
+    flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)))
 }
 
 /// Returns the place of a Cluster's files. Asks the API server for a `ClusterStack` that the cache lacks.
@@ -151,30 +250,15 @@ async fn suspend_and_delete_left(context: &Context, key: &Key) -> Result<Next, R
         return Ok(Next::After(REQUEUE_AFTER));
     }
     let objects = flux_objects::by_index(context, &index::handed_over(key));
-    let count = delete_all(context, &suppressed(&objects)).await?;
+    let suspended = suspend_all(context, &suppressed(&objects)).await?;
+    let count = delete_all(context, &suspended).await?;
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     Ok(Next::Await)
 }
 
-/// Removes a Cluster's files from the repository that Flux applies. Returns the hold until the removal is committed,
-/// because it is forgotten once the `ClusterAddon` is deleted. Flux then deletes the objects, all of which are suspended.
-fn remove_files(context: &Context, key: &Key, (stack, is_suspended): &(Key, bool)) -> Option<Hold> {
-    let requester = (Queue::Cluster, key.clone());
-    match commit(context, stack, Subject::Cluster(key.clone()), Change::Gone, requester) {
-        CommitState::Committed => None,
-        _ if *is_suspended => {
-            let message = format!(
-                "ClusterStack {stack} is suspended: the Cluster's files are not removed from the repository"
-            );
-            Some(Hold { reason: Reason::Suspended, message })
-        }
-        state => Some(act::commit_hold(&state)),
-    }
-}
-
-/// Returns the hold while Flux still has to delete the objects of a `ClusterAddon` before the next one is created.
-async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
-    let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
+/// Returns the hold while Flux still has to delete objects of a `ClusterAddon` before the next one is created.
+async fn unpruned(context: &Context, addon: &ClusterAddon) -> Result<Option<Hold>, RequestError> {
+    let objects = objects_of(context, addon);
     let keys: BTreeSet<Key> = objects.iter().filter_map(|object| applier_of(&object.object)).collect();
     let resource = ApiResource::erase::<FluxObject>(&FluxKind::Kustomization);
     let mut pruners = BTreeMap::new();
@@ -186,21 +270,17 @@ async fn awaits_prune(context: &Context, addon: &ClusterAddon) -> Result<Option<
 }
 
 /// Reports in the status why the objects are deleted, and what the deletion waits for. A failed write does not stop the
-/// deletion.
+/// deletion. Returns the `ClusterAddon` with the written status, if it changed.
 async fn write_status(
     context: &Context,
-    addon: &ClusterAddon,
-    why: &Hold,
+    facts: &Facts<'_>,
     waits_for: Option<&Hold>,
-) -> Result<(), RequestError> {
-    let Some(addon) = context.caches.addons.get(&Key::of(addon)) else { return Ok(()) };
-    let generation = addon.metadata.generation.unwrap_or_default();
-    let old = addon.status.clone().unwrap_or_default();
-    if waits_for.is_none() && is_reported(&old, why) {
-        return Ok(());
-    }
-    let status = deleted_cluster_addon(why, waits_for, &old, generation, context.clock.now());
-    status::write_deletion(context, &*addon, &status).await
+) -> Result<Option<Arc<ClusterAddon>>, RequestError> {
+    let Some(cause) = &facts.cause else { return Ok(None) };
+    let generation = facts.addon.metadata.generation.unwrap_or_default();
+    let old = facts.addon.status.clone().unwrap_or_default();
+    let status = deleted_cluster_addon(cause, waits_for, &old, generation, facts.now);
+    status::write_deletion(context, &**facts.addon, &status).await
 }
 
 /// Confirms with the API server why the objects are deleted; `None` if it confirms no cause. The namespace and the
@@ -227,24 +307,19 @@ async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<
 }
 
 /// Suspends objects, and returns those that exist as they are then.
-async fn suspend_all(context: &Context, objects: Vec<Suppressed>) -> Result<Vec<Suppressed>, RequestError> {
+async fn suspend_all(context: &Context, objects: &[Suppressed]) -> Result<Vec<Suppressed>, RequestError> {
     let mut suspended = Vec::new();
     for target in objects {
         let object = flux_objects::suspend(context, &target.object).await?;
-        suspended.extend(object.map(|object| Suppressed { object, ..target }));
+        suspended.extend(object.map(|object| Suppressed { object, ..target.clone() }));
     }
     Ok(suspended)
 }
 
-/// Suspends and deletes objects, and returns the number of deletions.
+/// Deletes suspended objects, and returns the number of deletions that are counted.
 async fn delete_all(context: &Context, objects: &[Suppressed]) -> Result<usize, RequestError> {
-    let mut count = 0;
-    for Suppressed { object, deletes, is_counted } in objects {
-        let Some(object) = flux_objects::suspend(context, object).await? else { continue };
-        if *deletes {
-            write::delete(context, &*object).await?;
-            count += usize::from(*is_counted);
-        }
+    for target in objects.iter().filter(|target| target.deletes) {
+        write::delete(context, &*target.object).await?;
     }
-    Ok(count)
+    Ok(objects.iter().filter(|target| target.deletes && target.is_counted).count())
 }

@@ -3,6 +3,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::context::Context;
 use super::super::deliver::REQUEUE_EXISTING_AFTER;
@@ -13,32 +14,33 @@ use super::super::reconcile::ReconcileError;
 use super::super::request;
 use super::content::{Content, Known};
 use super::objects::Delivery;
-use super::{Facts, Found, provider, tear_down};
+use super::{Decision, Facts, Found, provider, tear_down};
 use crate::api::Reason;
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::plan::Step;
 use crate::plan::existing::is_marked;
-use crate::rollup::{ConditionStatus, ObjectFacts, with_rest};
+use crate::rollup::{ObjectFacts, with_rest};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
-use crate::subscription::{
-    DeliveryMode, RELEASE_STEPS, ReleaseAction, StepFacts, Teardown, WrittenSteps, is_class_delivered,
-    steps_to_write,
-};
+use crate::subscription::{DeliveryMode, ReleaseAction, ReleaseDelivery, Teardown};
+
+/// Delay before the next step. Usually an event of a written object comes first. The delay limits the writes of an object that
+/// an admission webhook changes each time.
+const NEXT_STEP_AFTER: Duration = Duration::from_secs(1);
 
 /// The state of a release's objects after the writes.
 #[derive(Default)]
 pub(super) struct Receipts {
     /// The objects in the order of delivery.
     pub(super) objects: Vec<ObjectFacts>,
-    /// The steps that are delivered.
-    pub(super) steps: Vec<Step>,
     /// The reason why the cluster class is not delivered yet.
     pub(super) class_hold: Option<Hold>,
     /// Whether an object of another client has the name of a source, so that no Cluster can have the release.
     pub(super) is_without_source: bool,
+    /// Whether a later step may be due after these writes.
+    pub(super) comes_again: bool,
     /// The refusal that ended the delivery, to retry the reconcile.
     pub(super) failure: Option<ReconcileError>,
 }
@@ -51,7 +53,13 @@ impl Receipts {
 
     /// Returns when to try again.
     pub(super) fn next(&self) -> Next {
-        if self.is_held() { Next::After(REQUEUE_EXISTING_AFTER) } else { Next::Await }
+        if self.comes_again {
+            Next::After(NEXT_STEP_AFTER)
+        } else if self.is_held() {
+            Next::After(REQUEUE_EXISTING_AFTER)
+        } else {
+            Next::Await
+        }
     }
 }
 
@@ -59,17 +67,21 @@ impl Receipts {
 pub(super) async fn act(
     context: &Context,
     facts: &Facts<'_>,
-    action: &ReleaseAction,
+    decision: &Decision<'_>,
 ) -> Result<Receipts, ReconcileError> {
-    if let ReleaseAction::TearDown(Teardown::Uninstall(_)) = action {
+    if let ReleaseAction::TearDown(Teardown::Uninstall(_)) = &decision.action {
         tear_down::cancel_commits(context, facts.teardown.owner, &facts.name);
     }
     let Some(found) = &facts.found else { return Ok(Receipts::default()) };
-    match (action, &found.content) {
-        (ReleaseAction::Deliver(mode), Content::Known(known)) => {
-            deliver(context, facts, found, known, *mode).await
+    match (&decision.action, &decision.delivery, &found.content) {
+        (ReleaseAction::Deliver(mode), Some(delivery), Content::Known(known)) => {
+            let receipts = deliver(context, facts, found, known, delivery).await?;
+            if *mode == DeliveryMode::Git && receipts.failure.is_none() {
+                enqueue_commit(context, facts, found, &delivery.written.steps);
+            }
+            Ok(receipts)
         }
-        (ReleaseAction::ReportInvalid | ReleaseAction::ReportUnavailable { .. }, _) => {
+        (ReleaseAction::ReportInvalid | ReleaseAction::ReportUnavailable { .. }, ..) => {
             forward_request(context, facts, found).await?;
             Ok(Receipts { objects: found.recorded.clone(), ..Receipts::default() })
         }
@@ -83,14 +95,17 @@ async fn deliver(
     facts: &Facts<'_>,
     found: &Found<'_>,
     known: &Known,
-    mode: DeliveryMode,
+    delivery: &ReleaseDelivery<'_>,
 ) -> Result<Receipts, ReconcileError> {
-    let mut receipts = Receipts::default();
-    match deliver_steps(context, facts, found, known, mode, &mut receipts).await {
-        Ok(()) if receipts.is_held() => {
-            receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
-        }
-        Ok(()) => {}
+    let mut receipts = Receipts {
+        class_hold: delivery.written.hold.clone(),
+        is_without_source: delivery.written.is_without_source(),
+        comes_again: delivery.comes_again,
+        ..Receipts::default()
+    };
+    match write_objects(context, facts, found, known, delivery, &mut receipts.objects).await {
+        Ok(()) if !receipts.is_held() => {}
+        Ok(()) => receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone()),
         Err(error) if error.is_reported() => {
             receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone());
             receipts.class_hold = Some(error.hold());
@@ -98,75 +113,31 @@ async fn deliver(
         }
         Err(error) => return Err(error),
     }
-    if mode == DeliveryMode::Git && receipts.failure.is_none() {
-        enqueue_commit(context, facts, found, &receipts.steps);
-    }
     Ok(receipts)
 }
 
-async fn deliver_steps(
+/// Carries out the writes in the order of delivery, and adds the states of the objects afterwards to `receipts`.
+async fn write_objects(
     context: &Context,
     facts: &Facts<'_>,
     found: &Found<'_>,
     known: &Known,
-    mode: DeliveryMode,
-    receipts: &mut Receipts,
-) -> Result<(), ReconcileError> {
-    let delivery = Delivery { context, object: facts.object, known, now: facts.now };
-    let mut taken = None;
-    for step in RELEASE_STEPS {
-        if !written_steps(&delivery, found, taken.as_ref(), &receipts.objects).steps.contains(&step) {
-            break;
-        }
-        let hold = deliver_step(&delivery, found, mode, step, &mut receipts.objects).await?;
-        taken = hold.map(|hold| (step, hold));
-        if step == Step::NodeImages && mode.writes() {
-            provider::apply(context, &found.provider).await?;
-        }
-    }
-    let written = written_steps(&delivery, found, taken.as_ref(), &receipts.objects);
-    receipts.is_without_source = written.is_without_source();
-    (receipts.steps, receipts.class_hold) = (written.steps, written.hold);
-    Ok(forward_request(context, facts, found).await?)
-}
-
-/// Decides which steps of a release are written, from the objects that were delivered so far.
-fn written_steps(
-    delivery: &Delivery<'_>,
-    found: &Found<'_>,
-    taken: Option<&(Step, Hold)>,
-    delivered: &[ObjectFacts],
-) -> WrittenSteps {
-    let report = &found.provider.report;
-    let mut images = delivered.iter().filter(|object| object.step == Step::NodeImages);
-    let images = images.find(|images| !is_ready(images)).map(|images| images.id.to_string());
-    steps_to_write(&StepFacts {
-        taken: taken.map(|(step, hold)| (*step, hold)),
-        is_class_delivered: is_class_delivered(delivery.object, &found.planned.plan),
-        provider_problem: (report.status != ConditionStatus::True).then_some(report.message.as_str()),
-        images_not_ready: images.as_deref(),
-    })
-}
-
-async fn deliver_step(
-    delivery: &Delivery<'_>,
-    found: &Found<'_>,
-    mode: DeliveryMode,
-    step: Step,
+    delivery: &ReleaseDelivery<'_>,
     receipts: &mut Vec<ObjectFacts>,
-) -> Result<Option<Hold>, ReconcileError> {
-    match mode {
-        DeliveryMode::Api => delivery.apply(&found.planned.plan, step, receipts).await,
-        DeliveryMode::Git | DeliveryMode::Suspended => {
-            let observed = found.planned.observed.iter().filter(|object| object.step == step);
-            receipts.extend(observed.cloned());
-            Ok(None)
-        }
+) -> Result<(), ReconcileError> {
+    let objects = Delivery { context, object: facts.object, known, now: facts.now };
+    let (class, others): (Vec<_>, Vec<_>) =
+        delivery.objects.iter().partition(|object| object.planned.step == Step::ClusterClass);
+    for object in others {
+        receipts.push(objects.carry_out(object).await?);
     }
-}
-
-fn is_ready(object: &ObjectFacts) -> bool {
-    object.verdict.as_ref().is_some_and(|verdict| verdict.report().status == ConditionStatus::True)
+    if delivery.writes_provider {
+        provider::apply(context, &found.provider).await?;
+    }
+    for object in class {
+        receipts.push(objects.carry_out(object).await?);
+    }
+    Ok(forward_request(context, facts, found).await?)
 }
 
 /// Enqueues the commit of the objects that the gate permits to the repository that Flux applies.

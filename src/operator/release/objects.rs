@@ -10,9 +10,7 @@ use kube::ResourceExt as _;
 
 use super::super::annotations::suspend;
 use super::super::context::Context;
-use super::super::deliver::{
-    Delivery as Delivered, Desired, applied, deliver, deliver_over, existing_object,
-};
+use super::super::deliver::{self, applied};
 use super::super::events;
 use super::super::objects::owner_reference;
 use super::super::reconcile::ReconcileError;
@@ -23,29 +21,14 @@ use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
-use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, NamespaceState, Purpose, namespace_action, suspension};
+use crate::plan::delivery::{Action, NamespaceState};
+use crate::plan::write::{RepairState, Write};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
-use crate::rollup::{self, Expected, ObjectFacts, Verdict, kept_object, object_since};
-use crate::runtime::api_server::RequestError;
+use crate::rollup::{self, ConditionStatus, Expected, ObjectFacts, Verdict, kept_object, object_since};
 use crate::runtime::cache::Key;
-use crate::subscription::DeliveryMode;
-
-/// An applied object.
-#[derive(Default)]
-struct Applied {
-    /// The digest of its spec.
-    expected: Option<SpecDigest>,
-    /// Its verdict.
-    verdict: Option<Verdict>,
-    /// The hold while an object of another client has its name.
-    hold: Option<Hold>,
-}
-
-/// Maximum number of attempts to write a source with several owners before the reconcile is retried later.
-const MAX_ATTEMPTS: u32 = 5;
+use crate::subscription::{DecidedObject, DeliveryMode, ObjectState, ReleaseWrite};
 
 /// A release to deliver.
 #[derive(Clone, Copy)]
@@ -57,52 +40,64 @@ pub(super) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Applies the objects of a step in order, and adds their states to `receipts`. Returns the hold of the first object whose
-    /// name an object of another client has: those that follow in the step refer to it.
-    pub(super) async fn apply(
-        &self,
-        plan: &Plan,
-        step: Step,
-        receipts: &mut Vec<ObjectFacts>,
-    ) -> Result<Option<Hold>, ReconcileError> {
-        for planned in plan.objects().filter(|object| object.step == step) {
-            let Applied { expected, verdict, hold } = self.apply_object(planned).await?;
-            if hold.is_some() {
-                return Ok(hold);
-            }
-            receipts.push(ObjectFacts { id: planned.id.clone(), step, expected, verdict });
-        }
-        Ok(None)
+    /// Returns the present states of the planned objects, in the order of the plan.
+    pub(super) fn states(&self, plan: &Plan, mode: DeliveryMode) -> Vec<ObjectState> {
+        plan.objects().map(|planned| self.state(planned, mode)).collect()
     }
 
-    /// Returns the present state of the planned objects that the operator does not apply: Flux applied them, or they are as
-    /// they were when the `ClusterStack` was suspended.
-    pub(super) fn observed(&self, plan: &Plan, mode: DeliveryMode) -> Vec<ObjectFacts> {
-        let observed = |planned: &PlannedObject| {
-            let expected = match mode {
-                DeliveryMode::Suspended => self.recorded(&planned.id),
-                DeliveryMode::Git => self.applied(planned),
-                // `apply` returns the state.
-                DeliveryMode::Api => return None,
-            };
-            let verdict = expected.as_ref().and_then(|digest| {
-                judge(self.context, &planned.id, &self.expectation(planned, digest)?, self.now)
-            });
-            Some(ObjectFacts { id: planned.id.clone(), step: planned.step, expected, verdict })
+    fn state(&self, planned: &PlannedObject, mode: DeliveryMode) -> ObjectState {
+        let (context, key) = (self.context, planned.id.key());
+        let expected = match mode {
+            DeliveryMode::Suspended | DeliveryMode::Api => self.recorded(&planned.id),
+            DeliveryMode::Git => self.applied(planned),
         };
-        plan.objects().filter_map(observed).collect()
+        let kind = planned.kind();
+        let found = kind.and_then(|kind| context.caches.flux.get(kind, &key));
+        let namespace_state = context.namespace_state(&planned.id.name);
+        let verdict = self.verdict(planned, (found.as_deref(), namespace_state), expected.as_ref());
+        ObjectState {
+            is_ready: verdict.is_some_and(|verdict| verdict.report().status == ConditionStatus::True),
+            namespace_state,
+            owners: self.owners(planned, found.as_deref()),
+            namespace: deliver::namespace_owner(context, &planned.id.namespace),
+            repairs: kind.map_or(RepairState::NONE, |kind| deliver::repairs(context, kind, &key)),
+            occupant: kind.and_then(|kind| context.occupants.get(kind, &key)),
+            found,
+            expected,
+        }
+    }
+
+    /// Returns the verdict on an object whose spec has this digest.
+    fn verdict(
+        &self,
+        planned: &PlannedObject,
+        (found, namespace_state): (Option<&FluxObject>, NamespaceState),
+        digest: Option<&SpecDigest>,
+    ) -> Option<Verdict> {
+        let expected = self.expectation(planned, digest?)?;
+        judge(self.context, &planned.id, (found, namespace_state), &expected, self.now)
+    }
+
+    /// Carries out the write of an object. Returns its state afterwards.
+    pub(super) async fn carry_out(&self, object: &DecidedObject<'_>) -> Result<ObjectFacts, ReconcileError> {
+        let DecidedObject { planned, state, write } = object;
+        let (expected, verdict) = match write {
+            ReleaseWrite::Nothing | ReleaseWrite::Namespace(Action::Nothing) => {
+                let found = (state.found.as_deref(), state.namespace_state);
+                (state.expected.clone(), self.verdict(planned, found, state.expected.as_ref()))
+            }
+            ReleaseWrite::InItsTurn => (state.expected.clone(), None),
+            ReleaseWrite::Flux { write, resumes } => {
+                self.apply_flux(planned, state, (write, *resumes)).await?
+            }
+            ReleaseWrite::Namespace(action) => self.apply_namespace(planned, *action).await?,
+        };
+        Ok(ObjectFacts { id: planned.id.clone(), step: planned.step, expected, verdict })
     }
 
     /// Returns the digest of an object's spec in the status.
     fn recorded(&self, id: &ObjectId) -> Option<SpecDigest> {
         self.object.spec_digest_of(&id.kind, &id.namespace, &id.name).map(SpecDigest::kept)
-    }
-
-    async fn apply_object(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
-        match planned.kind() {
-            Some(kind) => self.apply_flux(kind, planned).await,
-            None => self.apply_namespace(planned).await,
-        }
     }
 
     /// Returns the digest of the spec of an object that Flux applied as planned.
@@ -115,66 +110,40 @@ impl Delivery<'_> {
         (digest == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
     }
 
-    async fn apply_flux(&self, kind: FluxKind, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
-        let before = self.recorded(&planned.id);
-        let delivery = self.deliver_flux(kind, planned, before.as_ref()).await?;
-        if delivery.hold.is_some() {
-            return Ok(Applied { hold: delivery.hold, ..Applied::default() });
-        }
+    /// Carries out the write of a Flux object, resumes it if decided, and judges it.
+    async fn apply_flux(
+        &self,
+        planned: &PlannedObject,
+        state: &ObjectState,
+        (write, resumes): (&Write, bool),
+    ) -> Result<(Option<SpecDigest>, Option<Verdict>), ReconcileError> {
+        let Some(kind) = planned.kind() else { return Ok((None, None)) };
+        let before = (state.found.clone(), state.expected.as_ref());
+        let delivery = deliver::carry_out(self.context, (kind, planned, write), before).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }
-        let mut object = delivery.object;
-        // An earlier ClusterStack orphaned the object. A suspension by a user stays.
-        let purpose = Purpose::Deliver { suspend: false };
-        if let Some((found, value)) =
-            object.as_ref().and_then(|found| Some((found, suspension(found, purpose)?)))
-        {
-            let resumed = suspend(self.context, found, value).await?;
-            object = Some(self.context.caches.flux.of(kind).written(resumed));
-        }
-        let expected = delivery.expected;
-        let moment = self.context.moment(&planned.id.kind, self.now);
-        let expectation = expected.as_ref().and_then(|digest| self.expectation(planned, digest));
-        let found = object.zip(expectation);
-        let verdict = found.map(|(object, expected)| rollup::judge(&object, &expected, &moment));
-        let verdict = verdict.map(|verdict| verdict.waiting_for(delivery.wait.as_ref()));
-        Ok(Applied { expected, verdict, hold: None })
-    }
-
-    /// Delivers an object. Several releases share the same sources, and each adds itself to the existing owners; on a conflict,
-    /// the object is read and written again.
-    async fn deliver_flux(
-        &self,
-        kind: FluxKind,
-        planned: &PlannedObject,
-        expected: Option<&SpecDigest>,
-    ) -> Result<Delivered, RequestError> {
-        let mut found = self.context.caches.flux.get(kind, &planned.id.key());
-        if planned.step != Step::Sources {
-            let owners = self.owners(planned, found.as_deref());
-            let desired = Desired { planned, expected, owners: &owners, shared: false };
-            return deliver(self.context, kind, desired).await;
-        }
-        let mut tries = MAX_ATTEMPTS;
-        loop {
-            let owners = self.owners(planned, found.as_deref());
-            let desired = Desired { planned, expected, owners: &owners, shared: true };
-            tries -= 1;
-            match deliver_over(self.context, kind, desired, found).await {
-                Err(error) if error.is_conflict() && tries > 0 => {
-                    found = existing_object(self.context, kind, planned).await?;
-                }
-                delivered => return delivered,
+        let object = match delivery.object {
+            Some(object) if resumes => {
+                let object = suspend(self.context, &object, false).await?;
+                Some(self.context.caches.flux.of(kind).written(object))
             }
-        }
+            object => object,
+        };
+        let expected = delivery.expected;
+        let found = (object.as_deref(), state.namespace_state);
+        let verdict = self.verdict(planned, found, expected.as_ref());
+        Ok((expected, verdict.map(|verdict| verdict.waiting_for(delivery.wait.as_ref()))))
     }
 
     /// Applies a Namespace, whose fields are not compared. The API server accepts an apply to a Namespace that is being
     /// deleted, which is gone afterwards.
-    async fn apply_namespace(&self, planned: &PlannedObject) -> Result<Applied, ReconcileError> {
-        let state = self.context.namespace_state(&planned.id.name);
-        let is_terminating = match namespace_action(planned, state, self.recorded(&planned.id).as_ref()) {
+    async fn apply_namespace(
+        &self,
+        planned: &PlannedObject,
+        action: Action,
+    ) -> Result<(Option<SpecDigest>, Option<Verdict>), ReconcileError> {
+        let is_terminating = match action {
             // A Namespace is never held.
             Action::Nothing | Action::Hold => false,
             Action::Wait => true,
@@ -185,10 +154,9 @@ impl Delivery<'_> {
             }
         };
         if is_terminating {
-            return Ok(Applied { verdict: Some(Verdict::Terminating), ..Applied::default() });
+            return Ok((None, Some(Verdict::Terminating)));
         }
-        let expected = Some(SpecDigest::kept(planned.digest()));
-        Ok(Applied { expected, verdict: Some(Verdict::Applied), hold: None })
+        Ok((Some(SpecDigest::kept(planned.digest())), Some(Verdict::Applied)))
     }
 
     /// Returns the owners of an object: this release and, for a shared object, all other existing releases that own it. An
@@ -232,17 +200,22 @@ impl Delivery<'_> {
     }
 }
 
-fn judge(context: &Context, id: &ObjectId, expected: &Expected, now: Timestamp) -> Option<Verdict> {
+fn judge(
+    context: &Context,
+    id: &ObjectId,
+    (found, namespace_state): (Option<&FluxObject>, NamespaceState),
+    expected: &Expected,
+    now: Timestamp,
+) -> Option<Verdict> {
     // A Namespace has no meaningful status: it counts as applied if it exists.
-    let Some(kind) = FluxKind::of(&id.kind) else {
-        return match context.namespace_state(&id.name) {
+    if FluxKind::of(&id.kind).is_none() {
+        return match namespace_state {
             NamespaceState::Absent => None,
             NamespaceState::Terminating => Some(Verdict::Terminating),
             NamespaceState::Present | NamespaceState::Unknown => Some(Verdict::Applied),
         };
-    };
-    let found = context.caches.flux.get(kind, &id.key())?;
-    Some(rollup::judge(&found, expected, &context.moment(&id.kind, now)))
+    }
+    Some(rollup::judge(found?, expected, &context.moment(&id.kind, now)))
 }
 
 /// Returns the present state of the objects in the status of a release.
@@ -274,7 +247,9 @@ pub(super) fn recorded_objects(
             AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(context, &id) };
         let since = kept.spec_digest.as_deref().map(|digest| object_since(Some(kept), digest, now));
         let expected = since.and_then(|since| Expected::kept(&state, since));
-        let verdict = expected.as_ref().and_then(|expected| judge(context, &id, expected, now));
+        let found = FluxKind::of(&id.kind).and_then(|kind| context.caches.flux.get(kind, &id.key()));
+        let found = (found.as_deref(), context.namespace_state(&id.name));
+        let verdict = expected.as_ref().and_then(|expected| judge(context, &id, found, expected, now));
         ObjectFacts { id, step, expected: expected.map(|expected| expected.spec_digest), verdict }
     };
     object.status.iter().flat_map(|status| &status.objects).map(facts).collect()

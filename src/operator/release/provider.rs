@@ -40,6 +40,13 @@ impl From<Report> for Provider {
     }
 }
 
+impl Provider {
+    /// Returns the reason why the provider's object is not ready, if any.
+    pub(super) fn problem(&self) -> Option<&str> {
+        (self.report.status != ConditionStatus::True).then_some(self.report.message.as_str())
+    }
+}
+
 /// Returns the state of the provider's object of a release, and the change to write, if any.
 pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: &ClusterStack) -> Provider {
     let Some((template, object)) = provider_references(stack, release) else {

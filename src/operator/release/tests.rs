@@ -106,7 +106,7 @@ fn deletion_precedes_content_of_release() {
     ] {
         let mut facts = facts(object, owner.then_some(&stack), Some(known()));
         facts.teardown.is_used = is_used;
-        let Decision { action, hold } = decide(&facts);
+        let Decision { action, hold, .. } = decide(&facts);
         assert_eq!((action, hold.map(|hold| hold.reason)), expected, "{what}");
     }
     let mut facts = facts(&deleted, None, None);

@@ -13,7 +13,7 @@ use crate::api::cluster_stack::{CommittedDelivery, FollowedSource};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Duration, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
-use crate::plan::delivery::Action;
+use crate::plan::write::Write;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit};
 use crate::rollup::{
     ConditionStatus, Report, SourceFacts, Verdict, followed_source, missing_release, source_ready,
@@ -221,8 +221,8 @@ fn next(facts: &Facts, decision: &StackDecision, receipts: &Receipts, limit: Opt
     }
     // This reconcile pinned nothing. If the write did not change the spec, no event of Flux follows.
     let is_fetched = receipts.source.repository.as_ref().is_some_and(|repository| repository.is_observed());
-    let is_written = decision.source != SourceWrite::Apply(Action::Nothing)
+    let is_written = decision.source != SourceWrite::Apply(Write::Nothing)
         && subscription::source_write(&facts.stack, &source.followed(&receipts.source))
-            == SourceWrite::Apply(Action::Nothing);
+            == SourceWrite::Apply(Write::Nothing);
     if is_written && is_fetched { Next::After(std::time::Duration::ZERO) } else { limit }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tracing::info;
 
 use super::super::context::Context;
-use super::super::deliver::{Delivery, Desired, deliver};
+use super::super::deliver::{self, Delivery};
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::objects::{controller_reference, index};
@@ -21,6 +22,7 @@ use crate::gate::Hold;
 use crate::inputs::stack::{Stack, StackError};
 use crate::plan::existing::is_ours;
 use crate::plan::repair::Wait;
+use crate::plan::write::{RepairState, Write};
 use crate::plan::{self, Plan, PlanError, PlannedObject, delivery};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -39,6 +41,12 @@ pub(super) struct Source {
     pub(super) catalog: Catalog,
     /// Digest of the spec of the `GitRepository` as the last write returned it, or as Flux applied it.
     pub(super) expected: Option<SpecDigest>,
+    /// The `ClusterStack` as the owner of the `GitRepository`.
+    pub(super) owner: OwnerReference,
+    /// The repairs of the `GitRepository`.
+    pub(super) repairs: RepairState,
+    /// The object of another client that has its name, if a write conflicted with one.
+    pub(super) occupant: Option<Arc<FluxObject>>,
     /// The `GitRepository`s that were made for the `ClusterStack`, including that of an earlier source.
     pub(super) made: Vec<Arc<FluxObject>>,
     /// The keys of the `GitRepository`s that any `ClusterStack` follows.
@@ -85,8 +93,10 @@ impl Source {
     pub(super) fn followed<'a>(&'a self, receipt: &'a Receipt) -> FollowedRepository<'a> {
         FollowedRepository {
             planned: self.plan.objects().next(),
-            found: receipt.repository.as_deref(),
+            found: receipt.repository.as_deref().or(self.occupant.as_deref()),
             expected: receipt.expected.as_ref(),
+            owner: &self.owner,
+            repairs: &self.repairs,
             made: &self.made,
             followed: &self.followed,
         }
@@ -110,12 +120,13 @@ impl Receipt {
 pub(super) async fn gather(
     context: &Context,
     stack: &ClusterStack,
-) -> Result<Result<Source, StackError>, PlanError> {
+) -> Result<Result<Source, StackError>, ReconcileError> {
     let planned = match context.stack(stack) {
         Ok(planned) => planned,
         Err(error) => return Ok(Err(error)),
     };
     let plan = Arc::new(plan::stack(&planned)?);
+    deliver::look_again(context, &plan).await?;
     let own = plan.objects().next().filter(|_| planned.delivery.git().is_none());
     let catalog = read_catalog(context, stack, &planned, own).await;
     let expected = match planned.delivery.git() {
@@ -127,7 +138,18 @@ pub(super) async fn gather(
     };
     let stacks = context.caches.stacks.all();
     let followed = stacks.iter().filter_map(|stack| context.source_key(stack)).collect();
-    Ok(Ok(Source { stack: planned, plan, catalog, expected, made: made(context, stack), followed }))
+    let (kind, own) = (FluxKind::GitRepository, repository_key(&planned));
+    Ok(Ok(Source {
+        owner: controller_reference(stack),
+        repairs: deliver::repairs(context, kind, &own),
+        occupant: context.occupants.get(kind, &own),
+        stack: planned,
+        plan,
+        catalog,
+        expected,
+        made: made(context, stack),
+        followed,
+    }))
 }
 
 /// Returns the `GitRepository` that a `ClusterStack` follows, if it exists.
@@ -176,14 +198,14 @@ pub(super) async fn act(
     let source = facts.source.as_ref().ok();
     let mut receipt = Receipt::unchanged(source, None);
     if let Some(source) = source {
-        match decision.source {
+        match &decision.source {
             SourceWrite::Nothing => {}
             SourceWrite::Commit => {
                 let requester = (Queue::ClusterStack, facts.key.clone());
                 let change = Change::Planned(source.plan.clone());
                 git_delivery::commit(context, &facts.key, Subject::Source, change, requester);
             }
-            SourceWrite::Apply(_) => match apply(context, &facts.stack, source).await {
+            SourceWrite::Apply(write) => match apply(context, facts, source, write).await {
                 Ok(delivery) => {
                     (receipt.expected, receipt.hold) = (delivery.expected, delivery.hold);
                     receipt.wait = delivery.wait;
@@ -203,14 +225,16 @@ pub(super) async fn act(
     Ok(receipt)
 }
 
-/// Applies the `GitRepository` if it is not as planned.
-async fn apply(context: &Context, stack: &ClusterStack, source: &Source) -> Result<Delivery, ReconcileError> {
-    let Some(planned) = source.plan.objects().next() else {
-        return Ok(Delivery { expected: source.expected.clone(), ..Delivery::default() });
-    };
-    let owners = [controller_reference(stack)];
-    let desired = Desired { planned, expected: source.expected.as_ref(), owners: &owners, shared: false };
-    Ok(deliver(context, FluxKind::GitRepository, desired).await?)
+/// Carries out the write of the `GitRepository`.
+async fn apply(
+    context: &Context,
+    facts: &Facts,
+    source: &Source,
+    write: &Write,
+) -> Result<Delivery, ReconcileError> {
+    let Some(planned) = source.plan.objects().next() else { return Ok(Delivery::default()) };
+    let before = (facts.repository.repository.clone(), source.expected.as_ref());
+    Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before).await?)
 }
 
 /// Forwards a request to reconcile to the followed source.

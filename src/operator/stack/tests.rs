@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::deliver::REQUEUE_EXISTING_AFTER;
+use super::super::objects::controller_reference;
 use super::super::release_cache::ReleaseCacheError;
 use super::source::Catalog;
 use super::*;
@@ -12,6 +13,7 @@ use crate::api::{ClusterStackRelease, Reason};
 use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::stack::Stack;
 use crate::plan;
+use crate::plan::write::RepairState;
 use crate::runtime::metrics::Verb;
 use crate::subscription::{ReleaseDecision, ReleaseProblem, Role};
 
@@ -71,8 +73,17 @@ fn facts() -> Facts {
     let planned = Stack::new(&stack, None, std::iter::empty()).unwrap();
     let plan = Arc::new(plan::stack(&planned).unwrap());
     let (made, followed) = (Vec::new(), BTreeSet::new());
-    let mut source =
-        Source { stack: planned, plan, catalog: Catalog::default(), expected: None, made, followed };
+    let mut source = Source {
+        owner: controller_reference(&stack),
+        repairs: RepairState::NONE,
+        occupant: None,
+        stack: planned,
+        plan,
+        catalog: Catalog::default(),
+        expected: None,
+        made,
+        followed,
+    };
     source.made = vec![repository(&source, &json!({"name": "before"}))];
     let repository = repository(&source, &json!({}));
     source.expected = Some(repository.spec_digest.clone());

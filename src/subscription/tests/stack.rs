@@ -1,9 +1,10 @@
 //! Tests of the decision about a `ClusterStack`: its source, its releases, and what is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
 use super::retirement::retiring;
@@ -14,6 +15,7 @@ use crate::inputs::content::CatalogEntry;
 use crate::inputs::stack::Stack;
 use crate::names::{Key, Revision};
 use crate::plan;
+use crate::plan::write::{RepairState, Write};
 use crate::release::Digest;
 
 const NOW: &str = "2026-11-23T02:00:00Z";
@@ -103,10 +105,16 @@ impl Row {
         let before = written_for(&self.stack, &json!({"name": "before"}));
         let made: Vec<_> = self.found.iter().cloned().chain([before]).map(Arc::new).collect();
         let followed = BTreeSet::from([Key::new("stacks", "demo-catalog")]);
+        let reference = OwnerReference {
+            uid: self.stack.metadata.uid.clone().unwrap_or_default(),
+            ..OwnerReference::default()
+        };
         let repository = FollowedRepository {
             planned: plan.objects().next(),
             found: self.found.as_ref(),
             expected: self.expected.as_ref(),
+            owner: &reference,
+            repairs: &RepairState::NONE,
             made: &made,
             followed: &followed,
         };
@@ -141,7 +149,7 @@ fn written(row: &Row) -> String {
         Some(desired) if desired.spec.source.is_none() => "not pinned",
         Some(_) => "pinned",
     };
-    format!("{:?}, v1 {v1}", decision.source)
+    format!("{}, v1 {v1}", write_in_short(&decision.source))
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn changed_source_pins_nothing_until_flux_fetched() {
         ),
         (
             Row::new(ours(), written_for(&ours(), &json!({"deletionTimestamp": NOW}))),
-            "Apply(Wait), v1 not pinned",
+            "Apply(AfterDeletion), v1 not pinned",
         ),
         (Row { is_observed: false, ..Row::planned(following(B, by_git)) }, "Commit, v1 not pinned"),
         (Row::planned(following(B, by_git)), "Commit, v1 pinned"),
@@ -182,7 +190,25 @@ fn changed_source_pins_nothing_until_flux_fetched() {
 /// Returns a `GitRepository` that another owner writes.
 fn unplanned() -> FollowedRepository<'static> {
     static FOLLOWED: BTreeSet<Key> = BTreeSet::new();
-    FollowedRepository { planned: None, found: None, expected: None, made: &[], followed: &FOLLOWED }
+    static OWNER: LazyLock<OwnerReference> = LazyLock::new(OwnerReference::default);
+    FollowedRepository {
+        planned: None,
+        found: None,
+        expected: None,
+        owner: &OWNER,
+        repairs: &RepairState::NONE,
+        made: &[],
+        followed: &FOLLOWED,
+    }
+}
+
+/// Formats the write of a source.
+fn write_in_short(write: &SourceWrite) -> String {
+    match write {
+        SourceWrite::Apply(Write::Apply(apply)) if apply.manager.is_some() => "Apply(Repair)".to_owned(),
+        SourceWrite::Apply(Write::Apply(_)) => "Apply(Apply)".to_owned(),
+        other => format!("{other:?}"),
+    }
 }
 
 /// Formats a decision.
@@ -190,9 +216,9 @@ fn in_short(decision: &StackDecision) -> String {
     let names = |names: Vec<String>| names.join(" ");
     let written = decision.releases.iter().filter(|(_, release)| release.apply.is_some());
     format!(
-        "{}{:?}{}, write [{}], delete [{}], left [{}]",
+        "{}{}{}, write [{}], delete [{}], left [{}]",
         if decision.adds_finalizer { "finalizer, " } else { "" },
-        decision.source,
+        write_in_short(&decision.source),
         if decision.forwards_request { ", forward" } else { "" },
         names(written.map(|(name, _)| name.version().to_string()).collect()),
         names(decision.pruning.retirement.delete.iter().map(|name| name.version().to_string()).collect()),

@@ -1,7 +1,6 @@
 //! Removals of objects whose addon a Cluster's release does not have, or has in another form, as the operator decides them.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,6 +14,7 @@ use crate::cli::live::prepared::Prepared;
 use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::ClusterInputs;
 use crate::plan::Plan;
+use crate::plan::write::namespace_owner;
 use crate::rollup::{Applier, Report};
 
 /// Finds the objects of a Cluster that are removed now if it is their turn (`is_turn`), or that wait.
@@ -58,9 +58,11 @@ pub(super) fn decided(
     let snapshot = Snapshot {
         addon: Arc::new(addon.clone()),
         without_file: reported_without_file(addon, &objects),
-        unrepaired: BTreeSet::new(),
+        sources: Vec::new(),
+        occupants: Vec::new(),
+        repairs: BTreeMap::new(),
         objects,
-        namespace: namespace.map(str::to_owned),
+        namespace: namespace.map(|uid| namespace_owner(cluster.cluster.namespace().as_str(), uid)),
         helm_controller: Applier::unknown(),
         kustomize_controller: Applier::unknown(),
         now,

@@ -3,7 +3,7 @@
 
 mod scene;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -23,6 +23,7 @@ use crate::foreign::flux::ownership::{committing_stack, handed_over_to};
 use crate::gate::{Around, Backing, ClusterAction};
 use crate::operator::objects::index;
 use crate::plan::delivery::{Action, Baseline, action, delivered_elsewhere};
+use crate::plan::write::namespace_owner;
 use crate::rollup::{Applier, Report};
 use crate::runtime::cache::Cached as _;
 use scene::{Left, Owner, Scene, Whole, scene};
@@ -108,7 +109,7 @@ impl Operator<'_> {
                     if action(planned, found, Baseline::Plan) == Action::Nothing {
                         receipts.expected.insert(name, digest());
                     } else {
-                        receipts.committed.insert(name, committing());
+                        receipts.on_their_way.insert(name, committing());
                     }
                 }
                 receipts
@@ -132,9 +133,11 @@ impl Operator<'_> {
         let snapshot = Snapshot {
             addon: Arc::new(self.addon.clone()),
             objects: self.objects.clone(),
-            unrepaired: BTreeSet::new(),
+            sources: Vec::new(),
+            occupants: Vec::new(),
+            repairs: BTreeMap::new(),
             without_file: scene.left.iter().enumerate().filter_map(is_removed).collect(),
-            namespace: self.live.found.namespace_uid("demo").map(str::to_owned),
+            namespace: self.live.found.namespace_uid("demo").map(|uid| namespace_owner("demo", uid)),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),
             now: self.live.now,
