@@ -8,6 +8,7 @@ mod gather;
 mod hand_over;
 mod prune;
 mod recovery;
+mod snapshot;
 mod suspend_and_delete;
 
 use std::sync::Arc;

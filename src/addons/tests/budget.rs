@@ -57,18 +57,15 @@ fn budget_decides_how_many_objects_are_deleted() {
     }
 }
 
+/// Returns a budget for this number of objects of which nothing is spent.
+fn budget(release: &ReleaseName, total: usize) -> Budget<'_> {
+    Budget { stack: "stacks/demo", release, allowed: None, spent: &[], total, own: None, sum: None }
+}
+
 #[test]
 fn budget_leaves_other_candidates_alone() {
     let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
-    let budget = Budget {
-        stack: "stacks/demo",
-        release: &release,
-        allowed: None,
-        spent: &[],
-        total: 1,
-        own: None,
-        sum: None,
-    };
+    let budget = budget(&release, 1);
     let mut found = due(&["a", "b", "c"]);
     (found[0].decision, found[0].hold) = (PruneDecision::Blocked, None);
     found[1].decision = PruneDecision::Deleting;
@@ -164,15 +161,7 @@ fn lost_cluster_addons_leave_their_deletions_counted() {
     }
     // The deletion is added to the sum.
     let release: ReleaseName = "openstack-scs-1-32-v2".parse().unwrap();
-    let budget = Budget {
-        stack: "stacks/demo",
-        release: &release,
-        allowed: None,
-        spent: &[],
-        total: 5,
-        own: None,
-        sum: Some(&sum),
-    };
+    let budget = Budget { sum: Some(&sum), ..budget(&release, 5) };
     let pruning = decide_prune(due(&["a", "b"]), &budget, now);
     assert_eq!(pruning.sum, Some(pruned("2026-11-23T01:30:00Z", 4)));
 }

@@ -5,27 +5,21 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Resolution, ResolvedRelease};
-use super::super::deliver;
-use super::super::git_delivery::is_removed_from_git;
 use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
 use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
-use super::{flux_objects, prune};
+use super::{flux_objects, prune, snapshot};
 use crate::addons::{
-    Available, ClassState, Delivery, Facts, Preparation, Snapshot, Target, cluster_action, decide_prepare,
-    hold_of, is_orphaning, unaccounted,
+    Available, ClassState, Facts, Preparation, Target, cluster_action, decide_prepare, hold_of, is_orphaning,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::ObjectReference;
-use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
-use crate::plan::delivery::{delivered_elsewhere, waits_for_other_kind};
-use crate::plan::write::RepairState;
-use crate::plan::{self, Plan, PlanError, PlannedObject};
+use crate::plan::delivery::delivered_elsewhere;
+use crate::plan::{self, Plan, PlanError};
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Report};
 use crate::runtime::api_server::RequestError;
@@ -227,12 +221,7 @@ pub(super) async fn facts<'a>(
             }
         }
     };
-    if let Target::Available(available) = &target {
-        recall(context, &addon, available).await?;
-        deliver::look_again(context, &available.plan).await?;
-        find_taken_names(context, &addon, available).await?;
-    }
-    let snapshot = snapshot(context, addon, &target);
+    let snapshot = snapshot::take(context, addon, &target).await?;
     Ok(Some((Facts { cluster: &cluster.cluster, snapshot, target }, failure)))
 }
 
@@ -274,84 +263,6 @@ async fn other_repository(
     };
     let theirs = stack.as_ref().and_then(|stack| stack.spec.delivery.git());
     Ok(delivered_elsewhere((&before, theirs), (&resolved.stack_key, resolved.stack.delivery.git())))
-}
-
-/// Updates the cache with objects of addons that the release does not have, and that only the status names.
-async fn recall(
-    context: &Context,
-    addon: &ClusterAddon,
-    available: &Available<'_>,
-) -> Result<(), RequestError> {
-    let cached = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
-    let is_planned = |kind: FluxKind, name: &str| {
-        available.planned().any(|planned| planned.kind() == Some(kind) && planned.id.name == name)
-    };
-    flux_objects::owns_any(context, addon, &unaccounted(addon, &cached, is_planned)).await?;
-    Ok(())
-}
-
-/// Fetches the planned objects that the cache lacks, for each addon that has an object of the other kind. That object stays
-/// while an object of another client has the planned name: without both, the addon would be uninstalled.
-async fn find_taken_names(
-    context: &Context,
-    addon: &ClusterAddon,
-    available: &Available<'_>,
-) -> Result<(), RequestError> {
-    if available.delivery() != Delivery::Apply {
-        return Ok(());
-    }
-    for planned in available.planned() {
-        let Some(kind) = planned.kind() else { continue };
-        let key = planned.id.key();
-        let other = context.caches.flux.get(other_kind(kind.as_str()), &key);
-        let is_known = context.caches.flux.get(kind, &key).or_else(|| context.occupants.get(kind, &key));
-        if waits_for_other_kind(other.as_ref().map(|other| &other.object), addon) && is_known.is_none() {
-            deliver::existing_object(context, kind, planned).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes the snapshot of the addons of a Cluster.
-fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) -> Snapshot {
-    let key = Key::of(&*addon);
-    let mut objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key));
-    let reported = addon.status.iter().flat_map(|status| &status.addons);
-    let reported = reported.filter_map(|of| of.object.as_ref());
-    let reported = reported.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.as_str())));
-    let reported = reported.filter(|(kind, _)| !kind.is_source());
-    let planned = match target {
-        Target::Available(available) => available.planned().map(|planned| planned.id.name.as_str()).collect(),
-        _ => Vec::new(),
-    };
-    let planned = planned.into_iter().flat_map(|name| FluxKind::DELIVERING.map(|kind| (kind, name)));
-    for (kind, name) in reported.chain(planned) {
-        if !objects.iter().any(|object| (object.kind(), object.name()) == (kind, name)) {
-            objects.extend(context.caches.flux.get(kind, &Key::new(&key.namespace, name)));
-        }
-    }
-    let without_file = objects.iter().filter(|object| is_removed_from_git(context, object));
-    let without_file = without_file.map(|object| (object.kind(), object.name().to_owned())).collect();
-    let plan = match target {
-        Target::Available(available) => Some(&available.plan),
-        _ => None,
-    };
-    let with_kind = |planned: &'_ PlannedObject| Some((planned.kind()?, planned.id.clone()));
-    let all: Vec<_> = plan.into_iter().flat_map(|plan| plan.objects()).filter_map(with_kind).collect();
-    let repairs = all.iter().map(|(kind, id)| (id.clone(), deliver::repairs(context, *kind, &id.key())));
-    let sources = all.iter().filter(|(kind, _)| kind.is_source());
-    Snapshot {
-        sources: sources.filter_map(|(kind, id)| context.caches.flux.get(*kind, &id.key())).collect(),
-        occupants: all.iter().filter_map(|(kind, id)| context.occupants.get(*kind, &id.key())).collect(),
-        repairs: repairs.filter(|(_, state)| *state != RepairState::NONE).collect(),
-        objects,
-        without_file,
-        namespace: deliver::namespace_owner(context, &key.namespace),
-        helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
-        kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
-        now: context.clock.now(),
-        addon,
-    }
 }
 
 /// Returns the Cluster with the objects that it refers to.

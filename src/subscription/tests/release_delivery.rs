@@ -113,13 +113,17 @@ fn decided(plan: &Plan, release: &ClusterStackRelease, mode: DeliveryMode, prese
         Step::ClusterClass | Step::Addons => present[2],
     };
     let objects: Vec<ObjectState> = plan.objects().map(|planned| state(planned, of(planned))).collect();
-    in_short(&decide_delivery(&DeliveryFacts {
-        release,
-        plan,
-        objects: &objects,
-        mode,
-        provider_problem: None,
-    }))
+    let provider_problem = None;
+    in_short(&decide_delivery(&DeliveryFacts { release, plan, objects: &objects, mode, provider_problem }))
+}
+
+/// Formats the decision about a new release that is ready up to its class, with these changes.
+fn decided_with(change: impl Fn(&PlannedObject, &mut ObjectState), provider_problem: Option<&str>) -> String {
+    let (plan, release) = (Fixture::new().plan("v1", &[]), release_object(&json!([])));
+    let mut objects: Vec<ObjectState> = plan.objects().map(|planned| state(planned, Ready)).collect();
+    plan.objects().zip(&mut objects).for_each(|(planned, state)| change(planned, state));
+    let (plan, objects, mode) = (&plan, &objects[..], DeliveryMode::Api);
+    in_short(&decide_delivery(&DeliveryFacts { release: &release, plan, objects, mode, provider_problem }))
 }
 
 #[test]
@@ -176,40 +180,35 @@ fn release_is_written_one_step_at_a_time() {
 }
 
 #[test]
-fn class_waits_for_the_provider_until_it_is_delivered() {
-    let plan = Fixture::new().plan("v1", &[]);
-    let new = release_object(&json!([]));
-    let objects: Vec<ObjectState> = plan.objects().map(|planned| state(planned, Ready)).collect();
-    let facts = DeliveryFacts {
-        release: &new,
-        plan: &plan,
-        objects: &objects,
-        mode: DeliveryMode::Api,
-        provider_problem: Some("no quota"),
-    };
+fn new_class_waits_for_the_provider() {
     let held = "Sources -, NodeImages -, WaitingForProvider, provider";
-    assert_eq!(in_short(&decide_delivery(&facts)), held);
+    assert_eq!(decided_with(|_, _| (), Some("no quota")), held);
 }
 
 #[test]
 fn repair_that_waits_holds_no_later_step() {
-    let plan = Fixture::new().plan("v1", &[]);
-    let new = release_object(&json!([]));
-    let mut objects: Vec<ObjectState> = plan.objects().map(|planned| state(planned, Ready)).collect();
     let until = "2026-11-23T02:00:00Z".parse().unwrap();
-    for (state, planned) in objects.iter_mut().zip(plan.objects()) {
-        if planned.step == Step::Sources {
+    let fight_about_sources = |planned: &PlannedObject, state: &mut ObjectState| match planned.step {
+        Step::Sources => {
             state.expected = Some(SpecDigest::kept("another"));
             state.repairs = RepairState { digest: None, next: Some((3, until)) };
         }
+        Step::NodeImages => state.found = None,
+        Step::ClusterClass | Step::Addons => {}
+    };
+    let expected = "Sources other, NodeImages apply, WaitingForNodeImages, provider, again";
+    assert_eq!(decided_with(fight_about_sources, None), expected);
+}
+
+#[test]
+fn name_is_taken_by_an_object_that_no_watch_reports() {
+    let occupied = |planned: &PlannedObject, state: &mut ObjectState| {
         if planned.step == Step::NodeImages {
             state.found = None;
+            state.occupant = Some(Arc::new(found(planned, Foreign)));
         }
-    }
-    let (mode, provider_problem) = (DeliveryMode::Api, None);
-    let facts = DeliveryFacts { release: &new, plan: &plan, objects: &objects, mode, provider_problem };
-    let expected = "Sources other, NodeImages apply, WaitingForNodeImages, provider, again";
-    assert_eq!(in_short(&decide_delivery(&facts)), expected);
+    };
+    assert_eq!(decided_with(occupied, None), "Sources -, NodeImages , AlreadyExists, provider");
 }
 
 #[test]
