@@ -12,6 +12,7 @@ mod cluster_addon;
 mod decision;
 mod deletion;
 mod handover;
+mod lack;
 mod pruning;
 mod receipts;
 mod revision;
@@ -36,6 +37,7 @@ pub use handover::{
     Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled, is_orphaning,
     is_still_owned, unaccounted,
 };
+pub use lack::{Installation, Lack, lack};
 pub use pruning::{
     AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,
     decide_prune, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds,

@@ -148,10 +148,15 @@ pub fn cluster(cluster: &Cluster, release: &Release) -> Option<Hold> {
 /// Returns the hold of a Cluster whose release cannot be read, by the checks that need no release.
 #[must_use]
 pub fn cluster_alone(cluster: &Cluster) -> Option<Hold> {
-    not_deleting(cluster)
-        .or_else(|| not_paused(cluster))
+    not_written(cluster)
         .or_else(|| control_plane_initialized(cluster))
         .or_else(|| cluster.unreachable().map(unreachable))
+}
+
+/// Returns the hold of a Cluster for which nothing is written, whatever its class: it is being deleted, or paused.
+#[must_use]
+pub fn not_written(cluster: &Cluster) -> Option<Hold> {
+    not_deleting(cluster).or_else(|| not_paused(cluster))
 }
 
 fn not_deleting(cluster: &Cluster) -> Option<Hold> {

@@ -32,6 +32,7 @@
 //! |---|---|
 //! | Which release does a Cluster have? | [`ClassReference::release`](foreign::capi::ClassReference::release) of its class |
 //! | Which releases are offered, in use, kept or retiring? | [`subscription::roles()`] |
+//! | Why is there no release to deliver to a Cluster? | [`addons::lack()`], [`rollup::missing_release`] |
 //! | Which `ClusterStack` holds a release, also if two claim it? | [`subscription::holder`], [`subscription::claim`] |
 //! | What happens to a release: is it delivered, kept or removed? | [`subscription::decide_release_action`] |
 //! | What happens to a Cluster: delivered, orphaned, or suspended and deleted? | [`gate::cluster_action`] |

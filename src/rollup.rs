@@ -46,7 +46,7 @@ pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
 pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::{Retries, due_retries, is_forced_upgrade_due, retry_at};
-pub use self::missing::missing_release;
+pub use self::missing::{InRepository, missing_release};
 pub use self::provider::provider_ready;
 pub use self::pulse::{Applier, LEASE_TIMEOUT, Pulse, SeenLease};
 pub use self::report::{ConditionStatus, Report, aggregate, mirror, summary};

@@ -6,6 +6,7 @@ mod decision;
 mod deletion;
 mod file_removal;
 mod handover;
+mod lack;
 mod pruning;
 mod revision;
 mod roll_up;

@@ -213,8 +213,8 @@ reasons! {
         "Set the Cluster's class to a release that the ClusterStack offers, or ask the owner of the ClusterStack to add \
         the version to spec.versions.";
     ClassUnknown:
-        "No ClusterStack in the namespace of the Cluster's class has that class, so the operator plans nothing for \
-        the Cluster and keeps what is installed.",
+        "The Cluster has no class, or no ClusterStack in the namespace of its class has that class, so the operator \
+        plans nothing for the Cluster and keeps what is installed.",
         "Set the Cluster's class to one of a ClusterStack, or apply the ClusterStack that has the class.";
     ReleaseMutated:
         "The content of a release has changed since it was first read; the first content stays in use.",

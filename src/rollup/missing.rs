@@ -5,12 +5,35 @@ use crate::api::{ClusterStack, Reason};
 use crate::names::{Key, ReleaseName};
 use crate::subscription::{CatalogFacts, short};
 
-/// Returns the report for the Clusters of a release that is not installed. `catalog` is the stack repository, if it was
-/// read; `is_wanted` is whether the `ClusterStack` offers the release or Clusters of its namespace use it.
+/// A release in the stack repository of a `ClusterStack`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InRepository<'a> {
+    /// The stack repository was not read yet.
+    NotRead,
+    /// It does not have the release at this commit.
+    Absent(&'a str),
+    /// It has the release, valid or not.
+    Present,
+}
+
+impl<'a> InRepository<'a> {
+    /// Looks up a release in the stack repository; `catalog` is its content, if it was read.
+    #[must_use]
+    pub fn of(catalog: Option<CatalogFacts<'a>>, name: &ReleaseName) -> Self {
+        match catalog {
+            None => Self::NotRead,
+            Some(read) if !read.releases.contains_key(name) => Self::Absent(read.revision.as_str()),
+            Some(_) => Self::Present,
+        }
+    }
+}
+
+/// Returns the report for the Clusters of a release that is not installed. `is_wanted` is whether the `ClusterStack` offers
+/// the release or Clusters of its namespace use it.
 #[must_use]
 pub fn missing_release(
     stack: &ClusterStack,
-    catalog: Option<CatalogFacts>,
+    repository: InRepository,
     is_wanted: bool,
     name: &ReleaseName,
 ) -> Report {
@@ -19,23 +42,23 @@ pub fn missing_release(
         |reason: Reason, message: &str| Report::new(ConditionStatus::Unknown, reason.as_str(), message);
     let not_found =
         |message: &str| Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), message);
-    match catalog {
-        None => unknown(
+    match repository {
+        InRepository::NotRead => unknown(
             Reason::NotYetReported,
             &format!(
                 "the stack repository of ClusterStack {key} was not read yet, so it is unknown whether {name} exists"
             ),
         ),
-        Some(read) if !read.releases.contains_key(name) => not_found(&format!(
+        InRepository::Absent(revision) => not_found(&format!(
             "the stack repository of ClusterStack {key} has no release {name} at {}: set the Cluster's class to a \
              release that exists, or publish {name}",
-            short(read.revision.as_str())
+            short(revision)
         )),
-        Some(_) if stack.spec.suspend => {
+        InRepository::Present if stack.spec.suspend => {
             let message = format!("ClusterStack {key} is suspended, so {name} is not installed");
             unknown(Reason::Suspended, &message)
         }
-        Some(_) if !is_wanted => Report::new(
+        InRepository::Present if !is_wanted => Report::new(
             ConditionStatus::False,
             Reason::ReleaseNotOffered.as_str(),
             &format!(
@@ -44,7 +67,9 @@ pub fn missing_release(
                  version to spec.versions"
             ),
         ),
-        Some(_) => unknown(Reason::NotYetReported, &format!("ClusterStack {key} is about to install {name}")),
+        InRepository::Present => {
+            unknown(Reason::NotYetReported, &format!("ClusterStack {key} is about to install {name}"))
+        }
     }
 }
 
@@ -103,8 +128,9 @@ mod tests {
             }));
             let catalog =
                 releases.map(|releases| CatalogFacts { revision: &revision, releases, is_current: false });
+            let repository = InRepository::of(catalog, &name);
             let Report { status, reason, message } =
-                missing_release(&stack.unwrap(), catalog, is_wanted, &name);
+                missing_release(&stack.unwrap(), repository, is_wanted, &name);
             let found = format!("{} {reason}: {message}", status.as_str());
             assert!(found.starts_with(expected), "{found}");
         }

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::flux::FluxObject;
-use super::obstacle::obstacle;
+use super::obstacle::{Obstacle, obstacle};
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, catalog, titled};
 use crate::api::cluster_addon::AddonStatus;
@@ -90,10 +90,7 @@ pub(in crate::cli) fn chain(
 ) -> Option<Chain> {
     let mut chain = Chain::of(key, only);
     let Some(addon) = &member.addon else {
-        let why = obstacle(snapshot, key, member);
-        chain.add(0, Role::Part, format!("Cluster {key}"), &why.report());
-        let reference = Reason::of(why.reason).map(reference);
-        chain.action = Some(Action { about: None, text: why.action, reference });
+        chain.obstacle(key, obstacle(snapshot, key, member));
         return only.is_none().then_some(chain);
     };
     let status = addon.status.as_ref();
@@ -157,6 +154,19 @@ impl Chain {
         if let Some(step) = self.steps.last_mut() {
             step.known = None;
         }
+    }
+
+    /// Adds the reason why a cluster has no `ClusterAddon`, and the advice.
+    fn obstacle(&mut self, key: &Key, why: Obstacle) {
+        let Obstacle { report, advice, source } = why;
+        self.add(0, Role::Part, format!("Cluster {key}"), &report);
+        if let Some((stack, report)) = source {
+            self.add(1, Role::Part, format!("ClusterStack {stack} SourceReady"), &report);
+        }
+        self.action = Some(match advice {
+            Some(text) => Action { about: None, text, reference: Reason::of(&report.reason).map(reference) },
+            None => self.advice(),
+        });
     }
 
     /// Adds what is suspended. This does not make already delivered objects unready.

@@ -3,125 +3,133 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::snapshot::{Member, Snapshot, mirrored};
+use crate::addons::{Installation, lack};
 use crate::api::{ClusterStack, ConditionType, Reason, labels};
+use crate::foreign::capi::Cluster;
+use crate::gate;
 use crate::names::{Key, ReleaseName};
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::{ConditionStatus, InRepository, Report, missing_release};
 use crate::subscription::offered;
 
 /// An obstacle, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Obstacle {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-    pub(super) action: String,
+    pub(super) report: Report,
+    /// The advice, if there is better one than for the reason alone.
+    pub(super) advice: Option<String>,
+    /// The `ClusterStack` that has yet to install the release, and the report that its source is not ready.
+    pub(super) source: Option<(Key, Report)>,
 }
 
 impl Obstacle {
-    pub(super) fn report(&self) -> Report {
-        Report::new(ConditionStatus::Unknown, self.reason, &self.message)
-    }
-
-    fn new(reason: &'static str, message: String, action: String) -> Self {
-        Self { reason, message, action }
-    }
-
-    fn known(reason: Reason, message: &str) -> Self {
-        Self::new(reason.as_str(), message.to_owned(), reason.action().to_owned())
+    fn new(reason: &str, message: &str, advice: &str) -> Self {
+        let report = Report::new(ConditionStatus::Unknown, reason, message);
+        Self { report, advice: Some(advice.to_owned()), source: None }
     }
 }
 
-/// Returns the first obstacle, beginning at the Cluster.
+impl From<Report> for Obstacle {
+    fn from(report: Report) -> Self {
+        Self { report, advice: None, source: None }
+    }
+}
+
+/// Returns the first obstacle: that of a reader who lacks the object or the rights, otherwise the one that the operator
+/// finds.
 pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obstacle {
     let Some(cluster) = &member.cluster else {
-        let message = "the Cluster does not exist".to_owned();
-        return Obstacle::new("NotFound", message, "Check the name and the namespace.".to_owned());
+        return Obstacle::new("NotFound", "the Cluster does not exist", "Check the name and the namespace.");
     };
-    let Some(class) = cluster.class() else {
-        let message = "the Cluster has no class (spec.topology.classRef), so it belongs to no ClusterStack";
-        let action = "Give it a class of a ClusterStack if it needs addons.".to_owned();
-        return Obstacle::new("NoClass", message.to_owned(), action);
-    };
-    let Some(release) = class.release() else {
+    if let Some(hold) = gate::not_written(cluster) {
+        return Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message).into();
+    }
+    let release = cluster.release();
+    let release = release.as_ref().map(|(namespace, release)| (namespace.as_str(), release));
+    if let Some((namespace, release)) = release.filter(|(namespace, _)| !snapshot.knows(namespace)) {
         let message =
-            format!("its class {}/{} is not a release of a cluster stack", class.namespace, class.name);
-        let action = "Name a class of a ClusterStack's release if it needs addons.".to_owned();
-        return Obstacle::new("UnknownClass", message, action);
-    };
-    if let Some(problem) = without_release(snapshot, (key, &class.namespace), &release) {
-        return problem;
+            format!("release {release} of its class is in namespace {namespace}, which you may not read");
+        let advice = format!(
+            "Ask the owner of namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
+        );
+        return Obstacle::new("NotRead", &message, &advice);
     }
-    if cluster.deleting() {
-        return Obstacle::known(Reason::Deleting, "the Cluster is being deleted");
-    }
-    if let Some(by) = cluster.paused_by() {
-        let message = format!("the Cluster is paused ({by}): nothing is written for it");
-        return Obstacle::known(Reason::Paused, &message);
+    let stack = release.and_then(|(namespace, release)| snapshot.stack_of(namespace, release));
+    let installation = release.map_or(Installation::NoStack, |(namespace, release)| {
+        installation(snapshot, stack, cluster, (namespace, release))
+    });
+    if let Some(lack) = lack(cluster, None, installation) {
+        let is = |reason: Reason| lack.report.reason == reason.as_str();
+        let advice = is(Reason::ClassUnknown).then(|| about_class(snapshot, key, release));
+        let source =
+            stack.filter(|_| is(Reason::NotYetReported)).map(|stack| (Key::of(stack), source_ready(stack)));
+        let source = source.filter(|(_, report)| report.status != ConditionStatus::True);
+        return Obstacle { report: lack.report, advice, source };
     }
     Obstacle::new(
         Reason::NotYetReported.as_str(),
-        format!("the operator has not created the ClusterAddon of Cluster {key} yet"),
-        "Wait; if it takes long, check that the operator runs and watches this namespace.".to_owned(),
+        &format!("the operator has not created the ClusterAddon of Cluster {key} yet"),
+        "Wait; if it takes long, check that the operator runs and watches this namespace.",
     )
 }
 
-/// Returns the obstacle if the release of a class is missing.
-fn without_release(
+/// Returns the state of the release of a class, according to the status of the `ClusterStack` that has it.
+fn installation(
     snapshot: &Snapshot,
-    (cluster, namespace): (&Key, &str),
-    release: &ReleaseName,
-) -> Option<Obstacle> {
-    if !snapshot.knows(namespace) {
-        let message =
-            format!("release {release} of its class is in namespace {namespace}, which you may not read");
-        let action = format!(
-            "Ask the owner of namespace {namespace}, or for a ClusterRoleBinding to stackflux-view (docs/security.md)."
-        );
-        return Some(Obstacle::new("NotRead", message, action));
-    }
-    let Some(stack) = snapshot.stack_of(namespace, release) else {
-        let mut namespaces = snapshot.stacks.keys().map(|key| &key.namespace);
-        let elsewhere = namespaces.find(|of| snapshot.stack_of(of, release).is_some());
-        let message =
-            format!("no ClusterStack in namespace {namespace} is for release {release} of its class");
-        let action = match elsewhere {
-            // The owner of the other namespace would decide what happens to the addons in the cluster.
-            _ if has_objects(snapshot, cluster) => format!(
-                "Apply the ClusterStack in namespace {namespace} again, which takes over the addons in the cluster."
-            ),
-            Some(of) => format!(
-                "Create a ClusterStack for it in namespace {namespace}. If the class of namespace {of} is meant, whose \
-                 owner then decides what runs in the cluster, set spec.topology.classRef.namespace to {of}."
-            ),
-            None => format!("Create a ClusterStack for it in namespace {namespace}."),
-        };
-        return Some(Obstacle::new("NoClusterStack", message, action));
-    };
+    stack: Option<&ClusterStack>,
+    cluster: &Cluster,
+    (namespace, release): (&str, &ReleaseName),
+) -> Installation {
     if snapshot.release(namespace, release).is_some() {
-        return None;
+        return Installation::Installed;
     }
-    if cluster.namespace != namespace && !offers(stack, release) {
-        let message = format!("ClusterStack {} does not offer release {release}", Key::of(stack));
-        return Some(Obstacle::known(Reason::ReleaseNotOffered, &message));
-    }
+    let Some(stack) = stack else { return Installation::NoStack };
+    let is_user = |user: &Cluster| {
+        user.namespace().as_str() == namespace
+            && user.release().is_some_and(|(of, name)| of == namespace && name == *release)
+    };
+    let is_wanted =
+        offers(stack, release) || is_user(cluster) || snapshot.members().any(|(user, _)| is_user(user));
+    Installation::Missing(missing_release(stack, in_repository(stack, release), is_wanted, release))
+}
+
+/// Looks up a release in the stack repository, according to the status of the `ClusterStack`. The status names a missing
+/// release if the `ClusterStack` offers it, or if Clusters of its namespace use it. Otherwise, whether it exists is not
+/// known, and the `ClusterStack` does not install it in either case.
+fn in_repository<'a>(stack: &'a ClusterStack, release: &ReleaseName) -> InRepository<'a> {
+    let Some(status) = &stack.status else { return InRepository::NotRead };
+    let revision = status.source.as_ref().and_then(|source| source.revision.as_deref());
+    let Some(commit) = revision.and_then(|revision| revision.rsplit(':').next()) else {
+        return InRepository::NotRead;
+    };
+    let missing = [Reason::ReleaseNotFound, Reason::ApplierUnavailable].map(Reason::as_str);
+    let mut summary = status.summary.iter();
+    let is_absent = summary.any(|of| of.name == release.to_string() && missing.contains(&of.phase.as_str()));
+    if is_absent { InRepository::Absent(commit) } else { InRepository::Present }
+}
+
+fn source_ready(stack: &ClusterStack) -> Report {
     let conditions = stack.status.as_ref().map(|status| &status.conditions);
-    let mut summary = stack.status.iter().flat_map(|status| &status.summary);
-    let summary = summary.find(|summary| summary.name == release.to_string());
-    let summary = summary.and_then(|summary| summary.message.as_ref()).map(|message| format!(": {message}"));
-    let obstacle = [ConditionType::SourceReady, ConditionType::ReleasesSynced]
-        .map(|kind| (kind, mirrored(&stack.metadata, conditions, kind)))
-        .into_iter()
-        .find(|(_, report)| report.status != ConditionStatus::True);
-    let why =
-        obstacle.map(|(kind, report)| format!(": {kind} is {}: {}", report.status.as_str(), report.message));
-    let message = format!(
-        "ClusterStack {} has no release {release}{}",
-        Key::of(stack),
-        summary.or(why).unwrap_or_default()
-    );
-    let action = format!(
-        "Check that the stack repository has {release}; the operator reads a release in use by itself."
-    );
-    Some(Obstacle::new("NoRelease", message, action))
+    mirrored(&stack.metadata, conditions, ConditionType::SourceReady)
+}
+
+/// Returns the advice for a Cluster whose class no `ClusterStack` has.
+fn about_class(snapshot: &Snapshot, cluster: &Key, release: Option<(&str, &ReleaseName)>) -> String {
+    let Some((namespace, release)) = release else {
+        return "Give the Cluster a class of a ClusterStack if it needs addons.".to_owned();
+    };
+    let mut namespaces = snapshot.stacks.keys().map(|key| &key.namespace);
+    let elsewhere = namespaces.find(|of| snapshot.stack_of(of, release).is_some());
+    match elsewhere {
+        // The owner of the other namespace would decide what happens to the addons in the cluster.
+        _ if has_objects(snapshot, cluster) => format!(
+            "Apply the ClusterStack in namespace {namespace} again, which takes over the addons in the cluster."
+        ),
+        Some(of) => format!(
+            "Create a ClusterStack for it in namespace {namespace}. If the class of namespace {of} is meant, whose \
+             owner then decides what runs in the cluster, set spec.topology.classRef.namespace to {of}."
+        ),
+        None => format!("Create a ClusterStack for it in namespace {namespace}."),
+    }
 }
 
 /// Whether there are Flux objects for a Cluster, which its `ClusterStack` orphaned when it was deleted.

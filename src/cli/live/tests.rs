@@ -4,6 +4,7 @@ mod blocking;
 mod counted;
 mod deleting;
 mod holder;
+mod obstacle;
 mod rolled;
 
 use serde::de::DeserializeOwned;
@@ -188,7 +189,7 @@ fn tree_is_limited_to_cluster_release_or_namespace() {
     assert_eq!(tree_of(None, Some((Named::Release, "nope"))), elsewhere);
     assert_eq!(elsewhere, "");
     let foreign = tree_of(None, Some((Named::Cluster, "foreign")));
-    assert!(foreign.contains("Cluster prod/foreign   Unknown   UnknownClass"), "{foreign}");
+    assert!(foreign.contains("Cluster prod/foreign   False   ClassUnknown"), "{foreign}");
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub(super) fn cluster_report(snapshot: &Snapshot, key: &Key, member: &Member) ->
             let report = member.deletion_report().or_else(|| member.outdated(key));
             report.unwrap_or_else(|| ready(&addon.metadata, conditions))
         }
-        None => obstacle(snapshot, key, member).report(),
+        None => obstacle(snapshot, key, member).report,
     }
 }
 

@@ -10,9 +10,10 @@ use super::super::related::{Depth, NotListed};
 use super::super::release::{stack_of, users};
 use super::{flux_objects, prune, snapshot};
 use crate::addons::{
-    Available, ClassState, Facts, Preparation, Target, cluster_action, decide_prepare, hold_of, is_orphaning,
+    Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, decide_prepare,
+    hold_of, is_orphaning, lack,
 };
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction, Hold};
@@ -21,7 +22,7 @@ use crate::names::ReleaseName;
 use crate::plan::delivery::delivered_elsewhere;
 use crate::plan::{self, Plan, PlanError};
 use crate::release::Release;
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::Report;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::subscription;
@@ -44,24 +45,6 @@ pub(super) struct Gathered {
     left: Vec<Arc<FluxObject>>,
     /// Whether the `ClusterAddon` is deleted while addons that the release does not have may still have to be pruned.
     is_removing: bool,
-}
-
-/// The reason why there is no release to deliver to a Cluster.
-pub(super) struct Lack {
-    /// The release of the class, or the name of a class without a release; empty if the Cluster has no class.
-    pub(super) desired: String,
-    /// The report about the release.
-    pub(super) report: Report,
-    /// Whether the Cluster's `ClusterStack` is known not to have the release: this is then also reported for a Cluster
-    /// without any delivery.
-    pub(super) is_certain: bool,
-}
-
-impl Lack {
-    fn class(desired: String, message: &str) -> Self {
-        let report = Report::new(ConditionStatus::False, Reason::ClassUnknown.as_str(), message);
-        Self { desired, report, is_certain: false }
-    }
 }
 
 /// The release of a Cluster's class.
@@ -136,33 +119,15 @@ impl Gathered {
 
     /// Returns the reason why there is no release to deliver to the Cluster; `None` while it is unknown.
     fn lack(&self, context: &Context, cluster: &ClusterObject) -> Option<Lack> {
-        let stays = "the installed addons stay as they are";
-        if !context.reports_on(cluster, self.addon.as_deref()) {
+        let addon = self.addon.as_deref();
+        if !context.reports_on(cluster, addon) {
             return None;
         }
-        let Some(class) = cluster.cluster.class() else {
-            let message =
-                format!("the Cluster has no class (spec.topology), so nothing is delivered to it: {stays}");
-            return Some(Lack::class(String::new(), &message));
-        };
-        let (name, namespace) = (&class.name, &class.namespace);
-        let Some(release) = &self.release else {
-            let message = format!("the Cluster's class {name:?} is not a class of a release: {stays}");
-            return Some(Lack::class(class.name, &message));
-        };
-        if context.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some() {
-            return None;
-        }
-        let Some(stack) = context.holder(namespace, release) else {
-            let message =
-                format!("no ClusterStack in namespace {namespace} has the Cluster's class {name}: {stays}");
-            return Some(Lack::class(release.to_string(), &message));
-        };
-        let report = context.not_installed(&Key::of(&*stack), release)?;
-        let message = format!("{}; {stays}", report.message);
-        let report = Report::new(report.status, &report.reason, &message);
-        let is_certain = report.status == ConditionStatus::False;
-        Some(Lack { desired: release.to_string(), report, is_certain })
+        let release = cluster.cluster.release();
+        let release = release.map_or(Installation::NoStack, |(namespace, release)| {
+            installation(context, &namespace, &release)
+        });
+        lack(&cluster.cluster, addon, release)
     }
 
     /// Decides what to do with the Cluster.
@@ -181,6 +146,16 @@ impl Gathered {
         let cluster = self.cluster.as_ref().map(|cluster| &cluster.cluster);
         cluster_action(cluster, self.addon.as_deref(), around)
     }
+}
+
+/// Returns the state of the release of a class, according to the caches and to the reconcile of its `ClusterStack`.
+fn installation(context: &Context, namespace: &str, release: &ReleaseName) -> Installation {
+    if context.caches.releases.get(&Key::new(namespace, &release.to_string())).is_some() {
+        return Installation::Installed;
+    }
+    let Some(stack) = context.holder(namespace, release) else { return Installation::NoStack };
+    let report = context.not_installed(&Key::of(&*stack), release);
+    report.map_or(Installation::Unknown, Installation::Missing)
 }
 
 /// Returns the Clusters of a release whose addons are still to be orphaned.

@@ -16,7 +16,8 @@ use crate::names::ReleaseName;
 use crate::plan::write::Write;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit};
 use crate::rollup::{
-    ConditionStatus, Report, SourceFacts, Verdict, followed_source, missing_release, source_ready,
+    ConditionStatus, InRepository, Report, SourceFacts, Verdict, followed_source, missing_release,
+    source_ready,
 };
 use crate::runtime::queue::{Next, at};
 use crate::subscription::{
@@ -161,7 +162,8 @@ fn not_installed(facts: &Facts, owned: &BTreeMap<&ReleaseName, &ClusterStackRele
     let missing = facts.users.iter().filter(|user| !user.is_installed && !owned.contains_key(&user.release));
     let names = missing.map(|user| &user.release);
     let report = |name: &ReleaseName| {
-        missing_release(&facts.stack, catalog, facts.releases.roles.contains_key(name), name)
+        let is_wanted = facts.releases.roles.contains_key(name);
+        missing_release(&facts.stack, InRepository::of(catalog, name), is_wanted, name)
     };
     names.map(|name| (name.clone(), report(name))).collect()
 }

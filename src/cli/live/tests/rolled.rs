@@ -7,18 +7,21 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{RELEASE, metadata, read};
+use crate::addons::{Installation, lack};
 use crate::api::cluster_addon::{AddonObject, AddonState, ClusterAddonStatus, RenderedInputs};
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, ConditionType, Reason};
 use crate::error::Class;
+use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::SpecDigest;
 use crate::names::{ReleaseName, Revision};
 use crate::plan::{ObjectId, Step};
 use crate::release::{File, Files, Findings, KnownAs, Limits, Release};
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack};
 use crate::rollup::{
-    AddonFacts, ClusterFacts, ClusterState, ConditionStatus, ContentFacts, ObjectFacts, ReleaseFacts, Report,
-    Usage, Verdict, cluster_addon, cluster_stack_release, mirror, missing_release, ready_of,
+    AddonFacts, ClusterFacts, ClusterState, ConditionStatus, ContentFacts, InRepository, ObjectFacts,
+    ReleaseFacts, Report, Usage, Verdict, cluster_addon, cluster_stack_release, mirror, missing_release,
+    ready_of,
 };
 use crate::subscription::{CatalogFacts, Role};
 
@@ -127,7 +130,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
 }
 
 /// Returns the `ClusterAddon` of a Cluster whose class is of a release that its `ClusterStack` does not offer.
-pub(super) fn addon_without_release(namespace: &str, cluster: &str, release: &str) -> Value {
+pub(super) fn addon_without_release(namespace: &str, cluster_name: &str, release: &str) -> Value {
     let stack: ClusterStack = read(json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata("stacks", "demo"),
         "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34"},
@@ -136,15 +139,17 @@ pub(super) fn addon_without_release(namespace: &str, cluster: &str, release: &st
     let revision: Revision = "0123456789abcdef0123456789abcdef01234567".parse().unwrap();
     let releases = BTreeMap::from([(name.clone(), Err(Findings::default()))]);
     let catalog = CatalogFacts { revision: &revision, releases: &releases, is_current: true };
-    let report = missing_release(&stack, Some(catalog), false, &name);
-    let message = format!("{}; the installed addons stay as they are", report.message);
+    let report = missing_release(&stack, InRepository::of(Some(catalog), &name), false, &name);
+    let class = json!({"classRef": {"name": release, "namespace": "stacks"}});
+    let cluster = Cluster::new(super::cluster(namespace, cluster_name, &class, true)).unwrap();
+    let lack = lack(&cluster, None, Installation::Missing(report)).unwrap();
     let facts = ClusterFacts {
         generation: 1,
         requested_at: None,
         hold: None,
         namespace: Some("stacks".to_owned()),
         desired: release.to_owned(),
-        release: Report::new(report.status, &report.reason, &message),
+        release: lack.report,
         addons: Vec::new(),
         of_desired: false,
         delivered: false,
@@ -154,8 +159,8 @@ pub(super) fn addon_without_release(namespace: &str, cluster: &str, release: &st
     };
     json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
-        "metadata": metadata(namespace, &format!("cluster-addon-{cluster}")),
-        "spec": {"clusterRef": {"kind": "Cluster", "name": cluster}},
+        "metadata": metadata(namespace, &format!("cluster-addon-{cluster_name}")),
+        "spec": {"clusterRef": {"kind": "Cluster", "name": cluster_name}},
         "status": cluster_addon(facts, &ClusterAddonStatus::default(), then()),
     })
 }
