@@ -7,6 +7,7 @@ pub mod claim;
 pub mod cluster;
 pub mod consent;
 pub mod content;
+pub mod defaults;
 pub mod line;
 pub mod stack;
 

@@ -6,12 +6,11 @@ use clap::Subcommand;
 
 use super::CommandResult;
 use super::error::CliError;
-use super::live::prepared::{Defaults, consent};
 use super::live::present::read;
 use super::live::{Connection, Scope, block_on};
 use super::{Outcome, terminal};
 use crate::names::{Key, ObjectName};
-use crate::operator::settings::SourceFlags;
+use crate::operator::settings::DefaultFlags;
 
 /// Print the inputs that the operator plans from
 ///
@@ -46,12 +45,9 @@ pub(super) struct Export {
     name: ObjectName,
     #[command(flatten)]
     connection: Connection,
-    /// Value of the operator's --default-service-account
-    #[arg(long, value_name = "NAME")]
-    default_service_account: Option<ObjectName>,
-    /// The operator's default source
+    /// The operator's settings for ClusterStacks
     #[command(flatten)]
-    source: SourceFlags,
+    defaults: DefaultFlags,
 }
 
 pub(super) fn run(command: &Command) -> CommandResult {
@@ -60,8 +56,7 @@ pub(super) fn run(command: &Command) -> CommandResult {
 }
 
 fn export(arguments: &Export) -> CommandResult {
-    let account = arguments.default_service_account.as_ref().map(ToString::to_string);
-    let defaults = Defaults { source: arguments.source.clone().source()?, account };
+    let defaults = arguments.defaults.clone().defaults()?;
     let (mut present, namespace) = block_on(async {
         let session = arguments.connection.open().await?;
         // The Clusters of a ClusterStack can be in any namespace.
@@ -74,7 +69,7 @@ fn export(arguments: &Export) -> CommandResult {
             .hint("stackflux status --all-namespaces lists the ClusterStacks"));
     }
     if let Some(stack) = present.stacks.get(&key) {
-        consent(stack, &present.flux)?;
+        defaults.check(stack, &present.flux)?;
     }
     stream::restrict_to(&mut present, &key, &defaults);
     terminal::data(&stream::write(&present)?)?;

@@ -18,12 +18,11 @@ use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::repairs::RepairLog;
 use super::settings::Settings;
-use crate::api::{ClusterAddon, ClusterStack, labels};
+use crate::api::{ClusterAddon, ClusterStack};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
 use crate::inputs::ReleaseInputs;
-use crate::inputs::consent;
 use crate::inputs::content::Contents;
 use crate::inputs::stack::{Stack, StackError};
 use crate::names::{AddonName, ReleaseName};
@@ -225,31 +224,16 @@ impl Context {
 
     /// Converts a `ClusterStack` to the input of plans, with the operator's settings as defaults.
     pub fn stack(&self, stack: &ClusterStack) -> Result<Stack, StackError> {
-        let (default, key) = (self.settings.default_source.as_ref(), self.source_key(stack));
-        if let Some(Key { namespace, name }) = key.clone()
-            && self.settings.no_cross_namespace_refs
-            && stack.spec.source.is_some()
-            && stack.metadata.namespace.as_ref() != Some(&namespace)
-        {
-            let stack = stack.metadata.name.clone().unwrap_or_default();
-            return Err(StackError::AccessDenied { stack, namespace, name });
-        }
-        let found = key.and_then(|key| self.caches.flux.get(FluxKind::GitRepository, &key));
-        if let Some(found) = &found {
-            consent::check(stack, found.annotation(labels::ALLOWED_NAMESPACES))?;
-        }
+        let found =
+            self.source_key(stack).and_then(|key| self.caches.flux.get(FluxKind::GitRepository, &key));
         let followed = found.map(|found| found.to_source());
-        let mut stack = Stack::new(stack, default, followed.iter())?;
-        let account = self.settings.default_service_account.as_ref().map(ToString::to_string);
-        stack.flux.service_account_name = stack.flux.service_account_name.or(account);
-        Ok(stack)
+        self.settings.defaults.stack(stack, &followed)
     }
 
     /// Returns the key of the `GitRepository` that a `ClusterStack` follows.
     #[must_use]
     pub fn source_key(&self, stack: &ClusterStack) -> Option<Key> {
-        let (namespace, name) = Stack::source_key(stack, self.settings.default_source.as_ref())?;
-        Some(Key { namespace, name })
+        self.settings.defaults.source_key(stack)
     }
 
     /// Whether a namespace is being deleted, according to its watch.

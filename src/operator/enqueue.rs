@@ -20,7 +20,6 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::inputs::stack::Stack;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -289,8 +288,7 @@ fn enqueue_releases(context: &Context, stack: &Key) {
 /// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace.
 fn enqueue_users(context: &Context, namespace: &str) {
     for stack in context.caches.stacks.all() {
-        let follows = Stack::source_key(&stack, context.settings.default_source.as_ref());
-        if follows.is_some_and(|(of, _)| of == namespace) {
+        if context.source_key(&stack).is_some_and(|key| key.namespace == namespace) {
             enqueue_releases(context, &Key::of(&*stack));
         }
     }
@@ -298,9 +296,9 @@ fn enqueue_users(context: &Context, namespace: &str) {
 
 /// Enqueues the `ClusterStack`s that follow a `GitRepository`.
 fn enqueue_followers(context: &Context, repository: &FluxObject) {
-    let key = (repository.namespace().unwrap_or_default(), repository.name_any());
+    let key = Key::of(repository);
     for stack in context.caches.stacks.all() {
-        if Stack::source_key(&stack, context.settings.default_source.as_ref()).as_ref() == Some(&key) {
+        if context.source_key(&stack).as_ref() == Some(&key) {
             context.triggers.stacks.now(Key::of(&*stack));
         }
     }

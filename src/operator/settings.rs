@@ -4,10 +4,10 @@ mod flags;
 
 use std::num::NonZeroUsize;
 
-pub use flags::{Flags, SettingsError, SourceFlags};
+pub use flags::{DefaultFlags, Flags, SettingsError};
 
-use crate::api::StackSource;
-use crate::names::{Namespace, ObjectName};
+use crate::inputs::defaults::Defaults;
+use crate::names::Namespace;
 use crate::runtime::client::ClusterAccess;
 use crate::runtime::health::ListenAddress;
 use crate::runtime::lease::LeaseSettings;
@@ -28,8 +28,8 @@ pub struct Settings {
     pub health_addr: ListenAddress,
     /// The settings of leader election; `None` if leader election is disabled.
     pub election: Option<LeaseSettings>,
-    /// The source of `ClusterStack`s without one.
-    pub default_source: Option<StackSource>,
+    /// The settings for `ClusterStack`s that do not have their own.
+    pub defaults: Defaults,
     /// The management cluster.
     pub access: ClusterAccess,
     /// The namespace that the operator runs in; `None`: that of the kubeconfig's context or of the Pod.
@@ -38,10 +38,6 @@ pub struct Settings {
     pub flux_namespace: Namespace,
     /// Replacement for `host:port` in the URLs of Flux's artifacts.
     pub source_controller_addr: Option<String>,
-    /// Whether references to objects in other namespaces are refused.
-    pub no_cross_namespace_refs: bool,
-    /// The service account that Flux impersonates for a `ClusterStack` that names none.
-    pub default_service_account: Option<ObjectName>,
     /// The memory in MiB for each connection to a Git server, and for all together.
     pub git_memory_limit: u32,
 }

@@ -19,7 +19,7 @@ use super::{Format, HeldClass, text};
 use crate::addons::{PruneDecision, desired_addon, hold_of};
 use crate::api::ClusterAddon;
 use crate::cli::error::CliError;
-use crate::cli::live::prepared::{Defaults, Prepared, Stacks};
+use crate::cli::live::prepared::{Prepared, Stacks};
 use crate::cli::live::present::{self, Counted, LiveNamespace, Present, read};
 use crate::cli::live::{Access, Scope, Session, block_on};
 use crate::cli::output::count;
@@ -29,8 +29,8 @@ use crate::cli::{CommandResult, Outcome, terminal};
 use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
-use crate::names::{Key, ObjectName};
-use crate::operator::settings::SourceFlags;
+use crate::names::Key;
+use crate::operator::settings::DefaultFlags;
 use crate::plan::{self, Plan};
 use crate::runtime::client::explain;
 use addon_objects::AddonObjects;
@@ -55,23 +55,16 @@ pub(super) struct LiveArguments {
     /// Compare only Clusters with these labels, and the objects that all Clusters share
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
-    /// Value of the operator's --default-service-account
-    #[arg(long, value_name = "NAME")]
-    default_service_account: Option<ObjectName>,
-    /// The operator's default source
+    /// The operator's settings for ClusterStacks
     #[command(flatten)]
-    source: SourceFlags,
+    defaults: DefaultFlags,
 }
 
 impl LiveArguments {
     /// Returns the flags, which only `--live` uses.
     pub(super) fn flags(&self) -> impl Iterator<Item = Flag> {
-        let own = [
-            ("--all-namespaces", self.all_namespaces),
-            ("--selector", self.selector.is_some()),
-            ("--default-service-account", self.default_service_account.is_some()),
-        ];
-        self.access.flags().into_iter().chain(own).chain(self.source.flags())
+        let own = [("--all-namespaces", self.all_namespaces), ("--selector", self.selector.is_some())];
+        self.access.flags().into_iter().chain(own).chain(self.defaults.flags())
     }
 }
 
@@ -100,8 +93,7 @@ pub(super) fn run(
     shown: Shown,
 ) -> CommandResult {
     let releases = Releases::open(source)?;
-    let account = arguments.default_service_account.as_ref().map(ToString::to_string);
-    let defaults = Defaults { source: arguments.source.clone().source()?, account };
+    let defaults = arguments.defaults.clone().defaults()?;
     let differences = block_on(async {
         let session = arguments.access.open(namespace).await?;
         let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());

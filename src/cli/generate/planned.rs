@@ -8,12 +8,13 @@ use super::{Arguments, report};
 use crate::api::Reason;
 use crate::cli::error::CliError;
 use crate::cli::inputs::stream;
-use crate::cli::live::prepared::{Defaults, Stacks};
+use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::Present;
 use crate::cli::releases::{Found, Pins, Releases};
 use crate::cli::{clusters, objects};
 use crate::gate::Hold;
 use crate::inputs::content::{self, Existing};
+use crate::inputs::defaults::Defaults;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::ReleaseName;
@@ -119,8 +120,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
     if object.spec.suspend {
         return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
     }
-    let none = Defaults { source: None, account: None };
-    let (stacks, skipped) = Stacks::over(present, written, releases, &none, None);
+    let (stacks, skipped) = Stacks::over(present, written, releases, &Defaults::default(), None);
     if let Some(first) = skipped.first() {
         return Err(CliError::usage(first).hint("the plan would be incomplete: nothing is written"));
     }

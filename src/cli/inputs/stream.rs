@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease, SourcePlacement};
 use crate::cli::clusters;
 use crate::cli::error::CliError;
-use crate::cli::live::prepared::Defaults;
 use crate::cli::live::present::Present;
 use crate::cli::objects::{self, Sourced};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::FluxKind;
 use crate::inputs::ClusterInputs;
+use crate::inputs::defaults::Defaults;
 use crate::inputs::stack::Stack;
 use crate::names::Key;
 use crate::plan::canonical;
@@ -28,9 +28,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// other classes are kept without the objects that they refer to.
 pub(super) fn restrict_to(present: &mut Present, key: &Key, defaults: &Defaults) {
     let Some(mut stack) = present.stacks.remove(key) else { return };
-    stack.spec.source = stack.spec.source.take().or_else(|| defaults.source.clone());
-    let account = &mut stack.spec.flux.service_account_name;
-    *account = account.take().or_else(|| defaults.account.clone());
+    defaults.fill(&mut stack.spec);
     let is_kept = |release: &ClusterStackRelease| {
         release.is_owned_by(&stack) && release.metadata.deletion_timestamp.is_none()
     };

@@ -8,14 +8,13 @@ use serde_json::Value;
 
 use super::present::Present;
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, StackSource, labels};
+use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, labels};
 use crate::cli::releases::Releases;
-use crate::foreign::capi::{field, text};
+use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
-use crate::foreign::flux::source::git_repository;
-use crate::inputs::consent;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
+use crate::inputs::defaults::Defaults;
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -23,12 +22,6 @@ use crate::names::{Key, ReleaseName, Revision};
 use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, memory};
 use crate::release::Release;
 use crate::source::artifact::ArtifactRef;
-
-/// The operator's defaults for `ClusterStack`s that do not set them.
-pub(in crate::cli) struct Defaults {
-    pub(in crate::cli) source: Option<StackSource>,
-    pub(in crate::cli) account: Option<String>,
-}
 
 /// A release in use.
 pub(in crate::cli) struct Prepared {
@@ -169,17 +162,13 @@ impl<'a> Stacks<'a> {
         skipped: &mut Vec<String>,
     ) -> Result<(), String> {
         let in_words = |error: &dyn std::error::Error| error.to_string();
-        let stack = consent(object, &sources.present.flux)
-            .and_then(|()| Stack::new(object, defaults.source.as_ref(), sources.present.flux.iter()));
-        let mut stack = stack.map_err(|error| match error {
+        let stack = defaults.stack(object, &sources.present.flux).map_err(|error| match error {
             StackError::NoSource(_) => {
                 "it has no spec.source; give the operator's default source with --default-source-url"
                     .to_owned()
             }
             error => in_words(&error),
         })?;
-        stack.flux.service_account_name =
-            stack.flux.service_account_name.or_else(|| defaults.account.clone());
         let mut shared = Shared { stack: object, plan: Plan::default(), parts: Vec::new() };
         let plan = plan::stack(&stack).map_err(|error| in_words(&error))?;
         shared.add(Owner::Stack(object), plan).map_err(|error| in_words(&error))?;
@@ -231,14 +220,6 @@ impl<'a> Stacks<'a> {
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
         self.releases.get(&cluster.cluster.release_key()?)
     }
-}
-
-/// Refuses a `ClusterStack` that may not refer to the live `GitRepository` of its source.
-pub(in crate::cli) fn consent(stack: &ClusterStack, flux: &[Value]) -> Result<(), StackError> {
-    let Some((namespace, name)) = Stack::source_key(stack, None) else { return Ok(()) };
-    let Some(found) = git_repository(flux, &namespace, &name) else { return Ok(()) };
-    let allowed = field(found, &["metadata", "annotations", labels::ALLOWED_NAMESPACES]);
-    consent::check(stack, allowed.and_then(Value::as_str))
 }
 
 /// A release to plan.

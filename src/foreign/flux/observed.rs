@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use super::FluxKind;
 use crate::api::DriftDetection;
 use crate::api::cluster_addon::AddonObject;
-use crate::api::labels::{self, CONTENT_DIGEST};
+use crate::api::labels::{self, ALLOWED_NAMESPACES, CONTENT_DIGEST};
 use crate::foreign::capi::text;
 use crate::names::Key;
 
@@ -147,11 +147,12 @@ impl FluxObject {
         self.observed_generation == self.metadata.generation
     }
 
-    /// Reduces the object to the address of its repository and the access to it.
+    /// Reduces the object to the address of its repository, the access to it, and the namespaces that may use it.
     #[must_use]
     pub fn to_source(&self) -> Value {
         let (name, namespace) = (&self.object.name, &self.object.namespace);
-        let metadata = json!({"name": name, "namespace": namespace});
+        let annotations = json!({ALLOWED_NAMESPACES: self.annotation(ALLOWED_NAMESPACES)});
+        let metadata = json!({"name": name, "namespace": namespace, "annotations": annotations});
         json!({"kind": self.kind(), "metadata": metadata, "spec": self.refers_to.remote})
     }
 }

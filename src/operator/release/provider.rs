@@ -55,7 +55,7 @@ pub(super) fn provider(context: &Context, release: &ClusterStackRelease, stack: 
     };
     let namespace = release.namespace().unwrap_or_default();
     let of = template.namespace.clone().unwrap_or_else(|| namespace.clone());
-    if of != namespace && context.settings.no_cross_namespace_refs {
+    if of != namespace && context.settings.defaults.no_cross_namespace_refs {
         let message = "spec.providerRef names another namespace, and --no-cross-namespace-refs is set";
         return Report::new(ConditionStatus::False, Reason::AccessDenied.as_str(), message).into();
     }

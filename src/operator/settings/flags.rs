@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use super::{Settings, WatchSettings};
 use crate::api::git_commit::LocalReference;
 use crate::api::{self, GitReference, GitRepositoryReference, GitSource, StackSource};
+use crate::inputs::defaults::Defaults;
 use crate::names::{Namespace, ObjectName};
 use crate::runtime::client::ClusterAccess;
 use crate::runtime::health::ListenAddress;
@@ -68,19 +69,6 @@ pub struct Flags {
     /// Address to serve /healthz and /readyz at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = ":9440")]
     health_addr: ListenAddress,
-    /// Refuse references to objects in other namespaces
-    ///
-    /// A ClusterStack then takes its source only from its own namespace. The default source, which you configure, may
-    /// be in any namespace.
-    #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
-        require_equals = true, default_missing_value = "true")]
-    no_cross_namespace_refs: bool,
-    /// Service account that Flux uses to apply cluster classes and node images
-    ///
-    /// Applies to ClusterStacks without spec.flux.serviceAccountName. The service account must exist in the
-    /// ClusterStack's namespace.
-    #[arg(long, value_name = "NAME")]
-    default_service_account: Option<ObjectName>,
     /// Memory in MiB for each connection to a Git server, and for all together
     ///
     /// The operator's own memory comes in addition.
@@ -88,8 +76,8 @@ pub struct Flags {
     git_memory_limit: u32,
     #[command(flatten, next_help_heading = ELECTION)]
     election: ElectionFlags,
-    #[command(flatten, next_help_heading = SOURCE)]
-    source: SourceFlags,
+    #[command(flatten)]
+    defaults: DefaultFlags,
     #[command(flatten, next_help_heading = CLUSTER)]
     access: AccessFlags,
 }
@@ -113,9 +101,30 @@ struct ElectionFlags {
     leader_election_retry_period: Duration,
 }
 
+/// The flags about what `ClusterStack`s may refer to, and about those that do not set something. Commands that plan like the
+/// operator have them too.
+#[derive(Clone, Debug, Args)]
+pub struct DefaultFlags {
+    /// Refuse references to objects in other namespaces
+    ///
+    /// A ClusterStack then takes its source only from its own namespace. The default source, which you configure, may
+    /// be in any namespace.
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
+        require_equals = true, default_missing_value = "true")]
+    no_cross_namespace_refs: bool,
+    /// Service account that Flux uses to apply cluster classes and node images
+    ///
+    /// Applies to ClusterStacks without spec.flux.serviceAccountName. The service account must exist in the
+    /// ClusterStack's namespace.
+    #[arg(long, value_name = "NAME")]
+    default_service_account: Option<ObjectName>,
+    #[command(flatten, next_help_heading = SOURCE)]
+    source: SourceFlags,
+}
+
 /// The flags about the source of `ClusterStack`s that name none.
 #[derive(Clone, Debug, Args)]
-pub struct SourceFlags {
+struct SourceFlags {
     /// URL of the Git repository with the releases, for ClusterStacks without spec.source
     #[arg(id = URL, long, value_name = "URL", group = SOURCE_GROUP)]
     url: Option<String>,
@@ -180,13 +189,11 @@ impl Flags {
             metrics_addr: self.metrics_addr,
             health_addr: self.health_addr,
             election: self.election.settings()?,
-            default_source: self.source.source()?,
+            defaults: self.defaults.defaults()?,
             access: ClusterAccess { kubeconfig, context },
             runtime_namespace,
             flux_namespace,
             source_controller_addr,
-            no_cross_namespace_refs: self.no_cross_namespace_refs,
-            default_service_account: self.default_service_account,
             git_memory_limit: self.git_memory_limit,
         })
     }
@@ -207,18 +214,29 @@ impl ElectionFlags {
     }
 }
 
-impl SourceFlags {
-    /// Returns the flags that name the default source, and whether they are given; the others require one of them.
+impl DefaultFlags {
+    /// Returns the flags of which a command knows that they are given; the others require one of them.
     #[must_use]
-    pub fn flags(&self) -> [(&'static str, bool); 2] {
+    pub fn flags(&self) -> [(&'static str, bool); 4] {
         [
-            ("--default-source-url", self.url.is_some()),
-            ("--default-source-git-repository", self.git_repository.is_some()),
+            ("--no-cross-namespace-refs", self.no_cross_namespace_refs),
+            ("--default-service-account", self.default_service_account.is_some()),
+            ("--default-source-url", self.source.url.is_some()),
+            ("--default-source-git-repository", self.source.git_repository.is_some()),
         ]
     }
 
+    /// Returns the settings that the flags describe.
+    pub fn defaults(self) -> Result<Defaults, SettingsError> {
+        let Self { no_cross_namespace_refs, default_service_account, source } = self;
+        let (source, service_account) = (source.source()?, default_service_account);
+        Ok(Defaults { source, service_account, no_cross_namespace_refs })
+    }
+}
+
+impl SourceFlags {
     /// Returns the source that the flags describe.
-    pub fn source(self) -> Result<Option<StackSource>, SettingsError> {
+    fn source(self) -> Result<Option<StackSource>, SettingsError> {
         let path = self.path;
         let source = match (self.url, self.git_repository) {
             (None, None) => return Ok(None),

@@ -20,7 +20,7 @@ fn settings(flags: &[&str]) -> Result<Settings, String> {
 }
 
 fn source(flags: &[&str]) -> serde_json::Value {
-    serde_json::to_value(settings(flags).unwrap().default_source).unwrap()
+    serde_json::to_value(settings(flags).unwrap().defaults.source).unwrap()
 }
 
 #[test]
@@ -34,8 +34,7 @@ fn default_settings_watch_all_and_elect_a_leader() {
         (":8080".into(), ":9440".into())
     );
     assert_eq!(settings.flux_namespace.as_str(), "flux-system");
-    assert_eq!((settings.default_source, settings.source_controller_addr), (None, None));
-    assert_eq!((settings.no_cross_namespace_refs, settings.default_service_account), (false, None));
+    assert_eq!((settings.defaults, settings.source_controller_addr), (Defaults::default(), None));
 }
 
 #[test]
@@ -46,7 +45,7 @@ fn switches_are_read_as_by_flux() {
     assert_eq!(watches_all("--watch-all-namespaces=false"), Ok(false));
     assert!(watches_all("--watch-all-namespaces=no").is_err());
     assert_eq!(settings(&["--enable-leader-election=false"]).unwrap().election, None);
-    assert!(settings(&["--no-cross-namespace-refs"]).unwrap().no_cross_namespace_refs);
+    assert!(settings(&["--no-cross-namespace-refs"]).unwrap().defaults.no_cross_namespace_refs);
 }
 
 #[test]

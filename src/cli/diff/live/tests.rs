@@ -15,6 +15,7 @@ use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::cli::{clusters, objects};
 use crate::foreign::flux::observed::SpecDigest;
+use crate::inputs::defaults::Defaults;
 use crate::names::Key;
 use crate::plan::delivery::is_kept_by_namespace;
 use crate::plan::{ObjectId, PlannedObject, Step};
@@ -57,7 +58,7 @@ fn live() -> Present {
 
 fn stacks(present: &Present) -> (Stacks<'_>, Vec<String>) {
     let releases = Releases::open(&example("stack")).unwrap();
-    Stacks::of(present, &releases, &Defaults { source: None, account: None }, Some("demo"))
+    Stacks::of(present, &releases, &Defaults::default(), Some("demo"))
 }
 
 fn differences(present: &Present) -> Differences {

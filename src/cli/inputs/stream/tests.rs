@@ -72,7 +72,8 @@ fn export_contains_the_inputs_of_one_stack_only() {
     let default = json!({"git": {"url": "https://git.example.org/stacks.git"}});
     let defaults = Defaults {
         source: Some(serde_json::from_value(default).unwrap()),
-        account: Some("deployer".to_owned()),
+        service_account: Some("deployer".parse().unwrap()),
+        no_cross_namespace_refs: false,
     };
     restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();
@@ -101,8 +102,7 @@ fn export_contains_the_inputs_of_one_stack_only() {
 #[test]
 fn stream_round_trips() {
     let mut present = present();
-    let defaults = Defaults { source: None, account: None };
-    restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);
+    restrict_to(&mut present, &Key::new("demo", "mine"), &Defaults::default());
     let text = write(&present).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &text).unwrap();

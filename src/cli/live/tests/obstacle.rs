@@ -8,7 +8,7 @@ use crate::api::ClusterStack;
 use crate::foreign::capi::Cluster;
 use crate::names::{ReleaseName, Revision};
 use crate::release::Findings;
-use crate::rollup::{InRepository, missing_release};
+use crate::rollup::{InRepository, Report, missing_release};
 use crate::subscription::CatalogFacts;
 
 /// A `ClusterStack` and a Cluster without a `ClusterAddon` whose class is of v9.

@@ -1,0 +1,148 @@
+//! The operator's settings for `ClusterStack`s that do not have their own.
+
+use serde_json::Value;
+
+use crate::api::labels::ALLOWED_NAMESPACES;
+use crate::api::{ClusterStack, ClusterStackSpec, FluxSettings, StackSource};
+use crate::foreign::capi::field;
+use crate::foreign::flux::source::git_repository;
+use crate::inputs::consent;
+use crate::inputs::stack::{Stack, StackError};
+use crate::names::{Key, ObjectName};
+
+/// The operator's settings for `ClusterStack`s that do not have their own, and for all references of `ClusterStack`s.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Defaults {
+    /// The source of `ClusterStack`s without one.
+    pub source: Option<StackSource>,
+    /// The service account that Flux impersonates for a `ClusterStack` that names none.
+    pub service_account: Option<ObjectName>,
+    /// Whether references to objects in other namespaces are refused.
+    pub no_cross_namespace_refs: bool,
+}
+
+impl Defaults {
+    /// Returns the key of the `GitRepository` that a `ClusterStack` follows.
+    #[must_use]
+    pub fn source_key(&self, stack: &ClusterStack) -> Option<Key> {
+        let (namespace, name) = Stack::source_key(stack, self.source.as_ref())?;
+        Some(Key { namespace, name })
+    }
+
+    /// Converts a `ClusterStack` to the input of plans. `objects` holds the `GitRepository` that it may refer to.
+    pub fn stack<'a>(
+        &self,
+        stack: &ClusterStack,
+        objects: impl IntoIterator<Item = &'a Value, IntoIter: Clone>,
+    ) -> Result<Stack, StackError> {
+        let objects = objects.into_iter();
+        self.check(stack, objects.clone())?;
+        let mut stack = Stack::new(stack, self.source.as_ref(), objects)?;
+        self.fill_flux(&mut stack.flux);
+        Ok(stack)
+    }
+
+    /// Refuses a `ClusterStack` whose own source is in another namespace, if the settings of the operator or the owner of
+    /// the `GitRepository` do not allow that.
+    pub fn check<'a>(
+        &self,
+        stack: &ClusterStack,
+        objects: impl IntoIterator<Item = &'a Value>,
+    ) -> Result<(), StackError> {
+        let Some((namespace, name)) = Stack::source_key(stack, None) else { return Ok(()) };
+        if self.no_cross_namespace_refs && stack.metadata.namespace.as_ref() != Some(&namespace) {
+            let stack = stack.metadata.name.clone().unwrap_or_default();
+            return Err(StackError::AccessDenied { stack, namespace, name });
+        }
+        let Some(found) = git_repository(objects, &namespace, &name) else { return Ok(()) };
+        let allowed = field(found, &["metadata", "annotations", ALLOWED_NAMESPACES]);
+        consent::check(stack, allowed.and_then(Value::as_str))
+    }
+
+    /// Sets what the spec of a `ClusterStack` does not set.
+    pub fn fill(&self, spec: &mut ClusterStackSpec) {
+        spec.source = spec.source.take().or_else(|| self.source.clone());
+        self.fill_flux(&mut spec.flux);
+    }
+
+    fn fill_flux(&self, flux: &mut FluxSettings) {
+        let account = flux.service_account_name.take();
+        flux.service_account_name =
+            account.or_else(|| self.service_account.as_ref().map(ToString::to_string));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stack(spec: &Value) -> ClusterStack {
+        let mut stack = json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
+            "metadata": {"name": "demo", "namespace": "team"},
+            "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34"},
+        });
+        for (name, value) in spec.as_object().unwrap() {
+            stack["spec"][name] = value.clone();
+        }
+        serde_json::from_value(stack).unwrap()
+    }
+
+    fn repository(allowed: Option<&str>) -> Value {
+        json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "stacks", "namespace": "flux-system", "annotations": {ALLOWED_NAMESPACES: allowed}},
+            "spec": {"url": "https://git.example.org/stacks.git"},
+        })
+    }
+
+    fn defaults(no_cross_namespace_refs: bool) -> Defaults {
+        let source = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}});
+        Defaults {
+            source: Some(serde_json::from_value(source).unwrap()),
+            service_account: Some("deployer".parse().unwrap()),
+            no_cross_namespace_refs,
+        }
+    }
+
+    #[test]
+    fn stack_has_its_own_settings_or_the_default() {
+        for (spec, account) in
+            [(json!({}), "deployer"), (json!({"flux": {"serviceAccountName": "own"}}), "own")]
+        {
+            let mut object = stack(&spec);
+            // The default source is the choice of those who run the operator: no flag and no annotation concerns it.
+            let planned = defaults(true).stack(&object, [&repository(None)]).unwrap();
+            assert_eq!(
+                (planned.source.name.as_str(), planned.source.namespace.as_str()),
+                ("stacks", "flux-system")
+            );
+            assert_eq!(planned.flux.service_account_name.as_deref(), Some(account));
+            defaults(true).fill(&mut object.spec);
+            assert_eq!((object.spec.source, object.spec.flux), (defaults(true).source, planned.flux));
+        }
+    }
+
+    #[test]
+    fn own_source_in_another_namespace_may_be_refused() {
+        let elsewhere =
+            json!({"source": {"gitRepositoryRef": {"name": "stacks", "namespace": "flux-system"}}});
+        let own = json!({"source": {"git": {"url": "https://git.example.org/own.git"}}});
+        let table = [
+            (&elsewhere, false, Some("team"), None),
+            (&elsewhere, false, None, Some("SourceNotAllowed")),
+            (&elsewhere, true, Some("team"), Some("AccessDenied")),
+            (&own, true, None, None),
+        ];
+        for (spec, is_refused, allowed, expected) in table {
+            let reason = |error: StackError| error.reason().to_string();
+            let (object, objects) = (stack(spec), [repository(allowed)]);
+            let defaults = defaults(is_refused);
+            let found = defaults.stack(&object, &objects).err().map(reason);
+            assert_eq!(found.as_deref(), expected, "{spec} {is_refused} {allowed:?}");
+            assert_eq!(defaults.check(&object, &objects).err().map(reason).as_deref(), expected);
+        }
+    }
+}
