@@ -45,8 +45,7 @@ pub(super) struct Export {
     name: ObjectName,
     #[command(flatten)]
     connection: Connection,
-    /// The operator's settings for ClusterStacks
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Settings of the operator, if it runs with them")]
     defaults: DefaultFlags,
 }
 

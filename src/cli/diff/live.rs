@@ -55,8 +55,7 @@ pub(super) struct LiveArguments {
     /// Compare only Clusters with these labels, and the objects that all Clusters share
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
-    /// The operator's settings for ClusterStacks
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Settings of the operator, if it runs with them")]
     defaults: DefaultFlags,
 }
 

@@ -74,10 +74,10 @@ pub struct Flags {
     /// The operator's own memory comes in addition.
     #[arg(long, value_name = "MIB", default_value = "512", value_parser = clap::value_parser!(u32).range(128..=1 << 20))]
     git_memory_limit: u32,
-    #[command(flatten, next_help_heading = ELECTION)]
-    election: ElectionFlags,
     #[command(flatten)]
     defaults: DefaultFlags,
+    #[command(flatten, next_help_heading = ELECTION)]
+    election: ElectionFlags,
     #[command(flatten, next_help_heading = CLUSTER)]
     access: AccessFlags,
 }
