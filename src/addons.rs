@@ -34,8 +34,8 @@ pub use deletion::{
     is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 pub use handover::{
-    Disown, Heir, LetGo, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled, is_orphaning,
-    is_still_owned, unaccounted,
+    Disown, Heir, LetGo, LetGoFacts, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled,
+    is_orphaning, is_still_owned, unaccounted,
 };
 pub use lack::{Installation, Lack, lack};
 pub use pruning::{

@@ -36,6 +36,19 @@ pub struct Disown<'a> {
     pub handed_over: Option<&'a str>,
 }
 
+/// The facts about a `ClusterAddon` whose objects stay.
+#[derive(Clone, Copy, Debug)]
+pub struct LetGoFacts<'a> {
+    /// The `ClusterAddon`.
+    pub addon: &'a ClusterAddon,
+    /// The future of its objects.
+    pub heir: Heir<'a>,
+    /// Whether the API server confirms that future.
+    pub is_confirmed: bool,
+    /// The objects that it owns according to the cache.
+    pub owned: &'a [Arc<FluxObject>],
+}
+
 /// The end of a `ClusterAddon` whose objects stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LetGo<'a> {
@@ -48,14 +61,15 @@ pub struct LetGo<'a> {
     pub deletes_addon: bool,
 }
 
-/// Decides how to end a `ClusterAddon` whose objects stay. `owned` are the objects that it owns according to the cache.
+/// Decides how to end a `ClusterAddon` whose objects stay; `None` if the API server does not confirm the cause.
 #[must_use]
-pub fn decide_let_go<'a>(addon: &ClusterAddon, owned: &[Arc<FluxObject>], heir: Heir<'a>) -> LetGo<'a> {
-    LetGo {
+pub fn decide_let_go<'a>(facts: &LetGoFacts<'a>) -> Option<LetGo<'a>> {
+    let LetGoFacts { addon, heir, is_confirmed, owned } = *facts;
+    is_confirmed.then(|| LetGo {
         objects: owned.iter().map(|object| (object.clone(), decide_disown(object, heir))).collect(),
         to_confirm: possibly_owned(addon, owned),
         deletes_addon: heir == Heir::Orphaned,
-    }
+    })
 }
 
 /// Decides what to write to an object. An object that is being deleted is not handed over, only suspended, so that Flux

@@ -50,7 +50,10 @@ fn let_go_ends_a_cluster_addon_after_its_objects() {
         (Heir::Next("c1"), "hand over to c1, suspend", false),
         (Heir::Orphaned, "suspend and remove owner, suspend and remove owner", true),
     ] {
-        let let_go = decide_let_go(&addon, &owned, heir);
+        let facts = LetGoFacts { addon: &addon, heir, is_confirmed: true, owned: &owned };
+        let unconfirmed = decide_let_go(&LetGoFacts { is_confirmed: false, ..facts });
+        assert_eq!(unconfirmed, None, "the cache may be wrong: {heir:?}");
+        let let_go = decide_let_go(&facts).unwrap();
         let writes = let_go.objects.iter().map(|(_, disown)| match disown {
             Disown { suspend: false, remove_owner: true, handed_over: Some(to) } => {
                 format!("hand over to {to}")
