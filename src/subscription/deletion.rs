@@ -7,6 +7,7 @@ use super::{is_deletion_confirmed, is_orphaned};
 use crate::api::{ClusterStack, Reason, labels};
 use crate::gate::Hold;
 use crate::names::{Key, ReleaseName};
+use crate::plan::ObjectId;
 
 /// Maximum number of releases to name in a message.
 const MAX_NAMED: usize = 3;
@@ -30,6 +31,25 @@ pub struct DeletionFacts<'a> {
     pub last_used: Option<ReleaseName>,
     /// The Clusters whose addons are still to be orphaned. Only gathered if the annotation requires orphaning.
     pub not_orphaned: BTreeSet<Key>,
+    /// The objects of its source in the repository of `delivery.git`.
+    pub committed: Vec<ObjectId>,
+}
+
+impl<'a> DeletionFacts<'a> {
+    /// Creates the facts about a `ClusterStack` before anything is fetched or found.
+    #[must_use]
+    pub fn new(stack: &'a ClusterStack) -> Self {
+        Self {
+            stack,
+            live: None,
+            releases: BTreeSet::new(),
+            kept_by_others: BTreeSet::new(),
+            clusters: BTreeSet::new(),
+            last_used: None,
+            not_orphaned: BTreeSet::new(),
+            committed: Vec::new(),
+        }
+    }
 }
 
 /// The decision about a deleted `ClusterStack`.
@@ -57,6 +77,8 @@ pub enum Deletion {
     DeleteSource {
         /// Whether the source stays.
         orphan: bool,
+        /// The objects that are removed from the repository of `delivery.git` before.
+        committed: Vec<ObjectId>,
     },
 }
 
@@ -91,7 +113,10 @@ pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
         None if !facts.not_orphaned.is_empty() => {
             return Deletion::OrphanClusters(facts.not_orphaned.clone());
         }
-        None if facts.releases.is_empty() => return Deletion::DeleteSource { orphan },
+        None if facts.releases.is_empty() => {
+            let committed = if orphan { Vec::new() } else { facts.committed.clone() };
+            return Deletion::DeleteSource { orphan, committed };
+        }
         None => {}
     }
     let left = facts.kept_by_others.clone();

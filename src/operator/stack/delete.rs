@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use tracing::info;
@@ -16,7 +17,7 @@ use super::super::reconcile::ReconcileError;
 use super::super::release::{live_owners, users};
 use super::super::{cluster, finalizer, status, write};
 use super::{releases, source};
-use crate::api::{ClusterStack, ClusterStackRelease, labels};
+use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::names::ReleaseName;
@@ -24,12 +25,27 @@ use crate::rollup::deleted_stack;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::Next;
-use crate::subscription::{Deletion, DeletionFacts, decide_deletion, is_orphaned, keeper};
+use crate::subscription::{
+    Deletion, DeletionFacts, decide_deletion, is_deletion_confirmed, is_orphaned, keeper,
+};
 
 /// Delay before checking again whether the `ClusterStack` can be deleted.
 pub(super) const REQUEUE_AFTER: Duration = Duration::from_secs(10);
 /// The same delay while the addons of its Clusters are being orphaned.
 const REQUEUE_ORPHANS_AFTER: Duration = Duration::from_secs(1);
+
+/// The facts about a deleted `ClusterStack`: one snapshot at one time.
+struct Facts<'a> {
+    now: Timestamp,
+    key: Key,
+    stack: &'a ClusterStack,
+    /// The facts that decide.
+    deletion: DeletionFacts<'a>,
+    /// Its objects.
+    owned: Owned,
+    /// The other `ClusterStack`s of the namespace, which may wait for its releases.
+    others: Vec<Key>,
+}
 
 /// The objects of a deleted `ClusterStack`.
 #[derive(Default)]
@@ -38,47 +54,52 @@ struct Owned {
     sources: Vec<Arc<FluxObject>>,
 }
 
+/// The report about a deleted `ClusterStack`.
+struct Outcome {
+    /// The status; `None` if the deletion waits for nothing that it has to name.
+    status: Option<ClusterStackStatus>,
+    next: Next,
+}
+
 /// Deletes a deleted `ClusterStack`, or maintains it while there is a reason to keep it.
-pub(super) async fn delete(
-    context: &Context,
-    key: &Key,
-    stack: Arc<ClusterStack>,
-) -> Result<Next, ReconcileError> {
-    let (facts, owned) = gather(context, &stack).await?;
-    let now = context.clock.now();
-    let deletion = decide_deletion(&facts);
+pub(super) async fn delete(context: &Context, stack: Arc<ClusterStack>) -> Result<Next, ReconcileError> {
+    let facts = gather(context, &stack).await?;
+    let deletion = decide_deletion(&facts.deletion);
     if let Deletion::Keep(hold) = deletion {
         return super::maintain(context, stack, Some(hold)).await;
     }
-    let is_removed = act(context, &stack, &deletion)?;
-    if let Some(message) = deletion.waits_for(is_removed) {
-        status::write_deletion(context, &*stack, &deleted_stack(&stack, message, now)).await?;
-    }
-    Ok(prune(context, key, &stack, &owned, &deletion, is_removed).await?)
+    let is_removed = act(context, &facts, &deletion);
+    let outcome = roll_up(&facts, &deletion, is_removed);
+    write_status(context, &facts, &outcome).await?;
+    prune(context, &facts, &deletion, is_removed).await?;
+    Ok(outcome.next)
 }
 
-/// Gathers the facts about a deleted `ClusterStack`. Fetches from the API server what the deletion depends on.
-async fn gather<'a>(
+/// Gathers the facts about a deleted `ClusterStack`, and the time after all requests.
+async fn gather<'a>(context: &Context, stack: &'a ClusterStack) -> Result<Facts<'a>, ReconcileError> {
+    let (deletion, owned) = gather_deletion(context, stack).await?;
+    let (key, now) = (Key::of(stack), context.clock.now());
+    let others = context.caches.stacks.all();
+    let others = others.iter().map(|other| Key::of(&**other));
+    let others = others.filter(|other| other.namespace == key.namespace && *other != key).collect();
+    Ok(Facts { now, key, stack, deletion, owned, others })
+}
+
+/// Gathers what the deletion depends on, most of it from the API server. What precedes it in the decision is fetched first,
+/// so that a `ClusterStack` that stays costs few requests.
+async fn gather_deletion<'a>(
     context: &Context,
     stack: &'a ClusterStack,
-) -> Result<(DeletionFacts<'a>, Owned), RequestError> {
-    let mut facts = DeletionFacts {
-        stack,
-        live: None,
-        releases: BTreeSet::new(),
-        kept_by_others: BTreeSet::new(),
-        clusters: BTreeSet::new(),
-        last_used: None,
-        not_orphaned: BTreeSet::new(),
-    };
-    if decide_deletion(&facts) != Deletion::Unconfirmed {
+) -> Result<(DeletionFacts<'a>, Owned), ReconcileError> {
+    let mut facts = DeletionFacts::new(stack);
+    if !labels::has_finalizer(stack) {
         return Ok((facts, Owned::default()));
     }
     facts.live = context.api.get(&Key::of(stack)).await?;
     // Read the releases after that request: one may have been created in between.
     let mut owned =
         Owned { releases: releases::owned(context, stack), sources: source::made(context, stack) };
-    if decide_deletion(&facts) == Deletion::Unconfirmed {
+    if !is_deletion_confirmed(stack, facts.live.as_ref()) {
         return Ok((facts, owned));
     }
     let namespace = stack.namespace().unwrap_or_default();
@@ -100,6 +121,7 @@ async fn gather<'a>(
     add_recorded(context, stack, &mut owned).await?;
     facts.releases = owned.releases.keys().cloned().collect();
     facts.kept_by_others = kept_by_others(context, stack, &owned.releases).await?;
+    facts.committed = source::committed(context, stack)?;
     if is_orphaned(stack) {
         let orphaned = facts.releases.difference(&facts.kept_by_others);
         let left = orphaned.flat_map(|release| cluster::to_orphan(context, &namespace, release));
@@ -167,61 +189,71 @@ async fn kept_by_others(
 
 /// Enqueues what has to precede the deletion: the reconciles of Clusters, and the removal of the source from the repository
 /// of `delivery.git`. Returns whether that removal is complete or not needed.
-fn act(context: &Context, stack: &ClusterStack, deletion: &Deletion) -> Result<bool, ReconcileError> {
+fn act(context: &Context, facts: &Facts, deletion: &Deletion) -> bool {
     match deletion {
         Deletion::OrphanClusters(clusters) => {
-            for cluster in clusters {
-                context.triggers.clusters.now(cluster.clone());
-            }
-            Ok(true)
+            clusters.iter().for_each(|cluster| context.triggers.clusters.now(cluster.clone()));
+            true
         }
-        Deletion::DeleteSource { orphan: false } => Ok(source::remove_from_git(context, stack)?),
-        _ => Ok(true),
+        Deletion::DeleteSource { committed, .. } => source::remove_from_git(context, &facts.key, committed),
+        _ => true,
     }
+}
+
+/// Rolls up the status while the deletion waits, and returns when to check again.
+fn roll_up(facts: &Facts, deletion: &Deletion, is_removed: bool) -> Outcome {
+    let message = deletion.waits_for(is_removed);
+    let next = match deletion {
+        Deletion::Finished => Next::Await,
+        Deletion::DeleteSource { .. } if is_removed => Next::Await,
+        Deletion::OrphanClusters(_) => Next::After(REQUEUE_ORPHANS_AFTER),
+        _ => Next::After(REQUEUE_AFTER),
+    };
+    Outcome { status: message.map(|message| deleted_stack(facts.stack, message, facts.now)), next }
+}
+
+/// Writes the status if it changed.
+async fn write_status(context: &Context, facts: &Facts<'_>, outcome: &Outcome) -> Result<(), RequestError> {
+    let Some(status) = &outcome.status else { return Ok(()) };
+    status::write_deletion(context, facts.stack, status).await.map(drop)
 }
 
 /// Deletes or leaves the releases of a `ClusterStack`, or deletes its source and then the `ClusterStack`.
 async fn prune(
     context: &Context,
-    key: &Key,
-    stack: &Arc<ClusterStack>,
-    owned: &Owned,
+    facts: &Facts<'_>,
     deletion: &Deletion,
     is_removed: bool,
-) -> Result<Next, RequestError> {
-    let orphan = match deletion {
-        Deletion::Finished => return Ok(Next::Await),
-        Deletion::Unconfirmed | Deletion::Keep(_) => return Ok(Next::After(REQUEUE_AFTER)),
-        Deletion::OrphanClusters(_) => return Ok(Next::After(REQUEUE_ORPHANS_AFTER)),
+) -> Result<(), RequestError> {
+    match deletion {
         Deletion::DeleteReleases { orphan, left, .. } => {
-            for (name, release) in &owned.releases {
+            for (name, release) in &facts.owned.releases {
                 if left.contains(name) {
-                    leave_release(context, stack, release).await?;
+                    leave_release(context, facts.stack, release).await?;
                 } else {
                     delete_release(context, release, *orphan).await?;
                 }
             }
-            return Ok(Next::After(REQUEUE_AFTER));
+            Ok(())
         }
-        Deletion::DeleteSource { .. } if !is_removed => return Ok(Next::After(REQUEUE_AFTER)),
-        Deletion::DeleteSource { orphan } => *orphan,
-    };
-    for repository in &owned.sources {
+        Deletion::DeleteSource { orphan, .. } if is_removed => delete_source(context, facts, *orphan).await,
+        _ => Ok(()),
+    }
+}
+
+/// Deletes or orphans the source of a `ClusterStack`, and then ends the `ClusterStack`.
+async fn delete_source(context: &Context, facts: &Facts<'_>, orphan: bool) -> Result<(), RequestError> {
+    for repository in &facts.owned.sources {
         if orphan {
-            write::drop_owner(context, &**repository, stack.uid().as_deref(), &[]).await?;
+            write::drop_owner(context, &**repository, facts.stack.uid().as_deref(), &[]).await?;
         } else {
             write::delete(context, &**repository).await?;
         }
     }
-    finalizer::remove(context, &**stack).await?;
+    finalizer::remove(context, facts.stack).await?;
     info!(orphan, "the ClusterStack is deleted");
-    // Another ClusterStack may have waited for its releases.
-    for other in context.caches.stacks.all() {
-        if other.namespace().as_deref() == Some(&key.namespace) {
-            context.triggers.stacks.now(Key::of(&*other));
-        }
-    }
-    Ok(Next::Await)
+    facts.others.iter().for_each(|other| context.triggers.stacks.now(other.clone()));
+    Ok(())
 }
 
 /// Removes a `ClusterStack` from the owners of a release that another one keeps.

@@ -23,7 +23,7 @@ use crate::inputs::stack::{Stack, StackError};
 use crate::plan::existing::is_ours;
 use crate::plan::repair::Wait;
 use crate::plan::write::{RepairState, Write};
-use crate::plan::{self, Plan, PlanError, PlannedObject, delivery};
+use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, delivery};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
@@ -279,20 +279,23 @@ async fn delete_left_over(
     Ok(())
 }
 
-/// Enqueues the removal of the `GitRepository` of a deleted `ClusterStack` from the repository that Flux applies, and
-/// returns whether the removal is committed or not needed: it is forgotten once the `ClusterStack` is deleted.
-pub(super) fn remove_from_git(context: &Context, stack: &ClusterStack) -> Result<bool, PlanError> {
+/// Returns the objects of the source of a `ClusterStack` in the repository of `delivery.git`, if it has one.
+pub(super) fn committed(context: &Context, stack: &ClusterStack) -> Result<Vec<ObjectId>, PlanError> {
     let Some(planned) = context.stack(stack).ok().filter(|planned| planned.delivery.git().is_some()) else {
-        return Ok(true);
+        return Ok(Vec::new());
     };
-    let (key, plan) = (Key::of(stack), plan::stack(&planned)?);
-    let states = plan.objects().map(|object| {
-        let (subject, requester) =
-            (Subject::Object(object.id.clone(), None), (Queue::ClusterStack, key.clone()));
-        git_delivery::commit(context, &key, subject, Change::Gone, requester)
+    Ok(plan::stack(&planned)?.objects().map(|object| object.id.clone()).collect())
+}
+
+/// Enqueues the removal of objects of a deleted `ClusterStack` from the repository that Flux applies, and returns whether all
+/// removals are committed: they are forgotten once the `ClusterStack` is deleted.
+pub(super) fn remove_from_git(context: &Context, key: &Key, committed: &[ObjectId]) -> bool {
+    let states = committed.iter().map(|id| {
+        let (subject, requester) = (Subject::Object(id.clone(), None), (Queue::ClusterStack, key.clone()));
+        git_delivery::commit(context, key, subject, Change::Gone, requester)
     });
     let states: Vec<CommitState> = states.collect();
-    Ok(states.iter().all(|state| *state == CommitState::Committed))
+    states.iter().all(|state| *state == CommitState::Committed)
 }
 
 /// Returns the `GitRepository`s that were made for a `ClusterStack`, including that of an earlier source.

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::names::Key;
+use crate::plan::ObjectId;
 
 /// Returns a deleted `ClusterStack` with the operator's finalizer.
 fn deleted() -> ClusterStack {
@@ -30,6 +31,11 @@ fn suspended(mut stack: ClusterStack) -> ClusterStack {
     stack
 }
 
+fn source_id() -> ObjectId {
+    let (api_version, kind) = ("source.toolkit.fluxcd.io/v1".to_owned(), "GitRepository".to_owned());
+    ObjectId { api_version, kind, namespace: "stacks".to_owned(), name: "demo".to_owned() }
+}
+
 /// One row: the facts about a `ClusterStack`.
 struct Row {
     stack: ClusterStack,
@@ -39,13 +45,15 @@ struct Row {
     clusters: usize,
     last_used: Option<&'static str>,
     not_orphaned: bool,
+    is_committed: bool,
 }
 
 impl Default for Row {
     fn default() -> Self {
         let (stack, live) = (deleted(), Some(deleted()));
         let (releases, kept_by_others) = ("", "");
-        Self { stack, live, releases, kept_by_others, clusters: 0, last_used: None, not_orphaned: false }
+        let (clusters, last_used, not_orphaned, is_committed) = (0, None, false, false);
+        Self { stack, live, releases, kept_by_others, clusters, last_used, not_orphaned, is_committed }
     }
 }
 
@@ -60,6 +68,7 @@ fn decided(row: Row) -> String {
         clusters: (0..row.clusters).map(|number| Key::new("tenant", &format!("c{number}"))).collect(),
         last_used: row.last_used.map(release),
         not_orphaned: cluster.into_iter().collect(),
+        committed: row.is_committed.then(source_id).into_iter().collect(),
     };
     match decide_deletion(&facts) {
         Deletion::Finished => "finished".to_owned(),
@@ -70,7 +79,10 @@ fn decided(row: Row) -> String {
             let left: Vec<String> = left.iter().map(|name| name.version().to_string()).collect();
             format!("releases but [{}], orphan {orphan}: {message}", left.join(" "))
         }
-        Deletion::DeleteSource { orphan } => format!("source, orphan {orphan}"),
+        Deletion::DeleteSource { orphan, committed } => {
+            let files: String = committed.iter().map(|id| format!(", first the file of {id}")).collect();
+            format!("source, orphan {orphan}{files}")
+        }
     }
 }
 
@@ -84,6 +96,11 @@ fn deleted_stack_waits_for_clusters_and_releases() {
     };
     for (row, expected) in vec![
         (row(), "source, orphan false"),
+        (
+            Row { is_committed: true, ..row() },
+            "source, orphan false, first the file of GitRepository stacks/demo",
+        ),
+        (Row { stack: orphaned(), is_committed: true, ..row() }, "source, orphan true"),
         (Row { stack: without_finalizer(), ..row() }, "finished"),
         (Row { live: None, ..row() }, "unconfirmed"),
         (Row { live: Some(existing()), ..row() }, "unconfirmed"),
@@ -150,7 +167,7 @@ fn status_names_blocker_of_deletion() {
         let message = "its releases first".to_owned();
         Deletion::DeleteReleases { orphan: false, left: BTreeSet::new(), message }
     };
-    let source = || Deletion::DeleteSource { orphan: false };
+    let source = || Deletion::DeleteSource { orphan: false, committed: vec![source_id()] };
     let in_git = "being deleted: its GitRepository is removed from the repository of delivery.git first";
     for (deletion, is_removed, expected) in [
         (releases(), true, Some("its releases first")),
