@@ -6,12 +6,15 @@
 //! It runs at an interval, and only reads if the branch has all offered releases. The stack repository is the only memory:
 //! a process that ends during publication has published a release completely or not at all.
 
+mod gather;
 mod origin;
 mod publish;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::context::Context;
@@ -21,11 +24,10 @@ use super::request;
 use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::error::{Class, Classify as _};
-use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
 use crate::http::TransportError;
 use crate::names::ReleaseName;
-use crate::plan::existing::is_marked;
 use crate::promote::holds;
 use crate::publish::git::Committed;
 use crate::publish::{PublishError, Published};
@@ -34,13 +36,34 @@ use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::source::origin::{Listing, Origin, OriginError};
 use crate::subscription;
+use gather::gather;
 
-/// Timeout for listing releases. Each response has its own limit, but a host can send many of them slowly.
-const LIST_TIMEOUT: Duration = Duration::from_mins(5);
 /// Timeout for fetching one release.
 const FETCH_TIMEOUT: Duration = Duration::from_mins(15);
 /// Delay before a retry while another task uses the clone.
 const REQUEUE_BUSY_AFTER: Duration = Duration::from_secs(1);
+
+/// The facts about a publication: one snapshot at one time.
+struct Facts<'a> {
+    now: Timestamp,
+    key: &'a Key,
+    stack: &'a ClusterStack,
+    upstream: &'a Upstream,
+    repositories: Result<Repositories, Stop>,
+    /// The `GitRepository` that the `ClusterStack` follows, unless it is one of another client, which has another repository.
+    followed: Option<Arc<FluxObject>>,
+    /// Whether the `ClusterStack` is still as in these facts, and this process is the leader: a publication can take minutes.
+    is_current: Box<dyn Fn() -> bool + Send + Sync + 'a>,
+}
+
+/// The upstream source and the stack repository, with their releases.
+struct Repositories {
+    origin: Box<dyn Origin>,
+    listing: Listing,
+    target: publish::Target,
+    /// The releases in the stack repository.
+    there: BTreeSet<ReleaseName>,
+}
 
 /// Publishes the missing releases of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -52,41 +75,69 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
-    let result = publish_missing(context, key, stack, upstream).await;
-    if let Err(Stop::Held(hold, _)) = &result {
-        error!(stack = %key, reason = %hold.reason, "{}", hold.message);
-    }
-    let (report, next) = roll_up(result, upstream.interval.to_std());
-    if report.is_some() && context.published.set(key, report) {
-        context.triggers.stacks.now(key.clone());
-    }
+    let facts = gather(context, key, stack, upstream).await;
+    let decision = decide(&facts);
+    let publication = act(context, &facts, &decision).await;
+    let (report, next) = roll_up(&decision, publication, upstream.interval.to_std());
+    record(context, key, report);
     Ok(next)
 }
 
 /// The decision of a publication.
+#[derive(Default)]
 struct Decision {
     /// The releases that the `ClusterStack` offers and that are published upstream.
     offered: BTreeSet<ReleaseName>,
     /// Those of them that the stack repository does not have.
     missing: Vec<ReleaseName>,
+    /// The number of all releases upstream.
+    upstream: usize,
+}
+
+/// Decides which releases to publish: none if the releases of a repository are not known.
+fn decide(facts: &Facts) -> Decision {
+    let Ok(Repositories { listing, there, .. }) = &facts.repositories else { return Decision::default() };
+    decide_missing(facts.stack, listing, there)
 }
 
 /// Decides which releases to publish. `there` are those in the stack repository.
-fn decide(stack: &ClusterStack, listing: &Listing, there: &BTreeSet<ReleaseName>) -> Decision {
+fn decide_missing(stack: &ClusterStack, listing: &Listing, there: &BTreeSet<ReleaseName>) -> Decision {
     let offered = subscription::offered(&stack.spec, Some(&listing.releases));
     let offered: BTreeSet<ReleaseName> = offered.intersection(&listing.releases).cloned().collect();
     let missing = offered.difference(there).cloned().collect();
-    Decision { offered, missing }
+    Decision { offered, missing, upstream: listing.releases.len() }
+}
+
+/// Publishes the missing releases, and asks Flux to fetch them.
+async fn act(context: &Context, facts: &Facts<'_>, decision: &Decision) -> Publication {
+    let Repositories { origin, target, .. } = match &facts.repositories {
+        Ok(repositories) => repositories,
+        Err(stop) => return Publication { stop: Some(stop.clone()), ..Publication::default() },
+    };
+    let publish = async |name: ReleaseName| {
+        let published = publish_one(context, facts, &**origin, target, &name).await;
+        if let Ok(Ok(Published::Written(committed))) = &published {
+            info!(stack = %facts.key, release = %name, commit = %committed.commit, "published");
+        }
+        published
+    };
+    let publication = publish_each(&decision.missing, &facts.is_current, publish).await;
+    if publication.is_changed {
+        request_fetch(context, facts).await;
+    }
+    publication
 }
 
 /// Returns the report about a publication, if there is a new one, and when to publish again.
-fn roll_up(result: Result<Report, Stop>, interval: Duration) -> (Option<Report>, Next) {
-    match result {
-        Ok(report) => (Some(report), Next::After(interval)),
-        Err(Stop::Busy) => (None, Next::After(REQUEUE_BUSY_AFTER)),
+fn roll_up(decision: &Decision, publication: Publication, interval: Duration) -> (Option<Report>, Next) {
+    let Publication { failures, held, stop, .. } = publication;
+    let failed = || together(failures).map(|(hold, class)| Stop::Held(hold, class));
+    match stop.or_else(failed) {
+        None => (Some(report(decision, &held)), Next::After(interval)),
+        Some(Stop::Busy) => (None, Next::After(REQUEUE_BUSY_AFTER)),
         // The change is an event, which starts the next publication; without the Lease there is none.
-        Err(Stop::Changed) => (None, Next::Await),
-        Err(Stop::Held(hold, class)) => {
+        Some(Stop::Changed) => (None, Next::Await),
+        Some(Stop::Held(hold, class)) => {
             let next = match class {
                 Class::Transient => Next::Retry,
                 // A fetch fails again until the release is fixed upstream.
@@ -97,7 +148,19 @@ fn roll_up(result: Result<Report, Stop>, interval: Duration) -> (Option<Report>,
     }
 }
 
+/// Records a report, which the status of the `ClusterStack` shows.
+fn record(context: &Context, key: &Key, report: Option<Report>) {
+    let Some(report) = report else { return };
+    if report.status == ConditionStatus::False {
+        error!(stack = %key, reason = report.reason, "{}", report.message);
+    }
+    if context.published.set(key, Some(report)) {
+        context.triggers.stacks.now(key.clone());
+    }
+}
+
 /// A reason why nothing was published.
+#[derive(Clone, Debug)]
 enum Stop {
     /// Another task of this process is writing to the same repository.
     Busy,
@@ -111,51 +174,6 @@ impl From<Hold> for Stop {
     fn from(hold: Hold) -> Self {
         Self::Held(hold, Class::Transient)
     }
-}
-
-async fn publish_missing(
-    context: &Context,
-    key: &Key,
-    stack: &ClusterStack,
-    upstream: &Upstream,
-) -> Result<Report, Stop> {
-    let Some(git) = stack.spec.source.as_ref().and_then(|source| source.git.as_ref()) else {
-        // The CRD's rules reject this.
-        return Err(hold(Reason::Invalid, "source.upstream requires source.git".to_owned()).into());
-    };
-    let origin = origin::open(context, &key.namespace, upstream).await?;
-    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
-    let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
-    let target = publish::Target::of(context, key, git, upstream).await?;
-    let decision = decide(stack, &listing, &target.clone().releases(context).await?);
-    let is_current =
-        || context.api.may_write() && is_unchanged(stack, context.caches.stacks.get(key).as_deref());
-    let publish = async |name: ReleaseName| {
-        let published = publish_one(context, &*origin, &name, &target, &upstream.url, is_current).await;
-        if let Ok(Ok(Published::Written(committed))) = &published {
-            info!(stack = %key, release = %name, commit = %committed.commit, "published");
-        }
-        published
-    };
-    let publication = publish_each(decision.missing, is_current, publish).await;
-    if publication.is_changed {
-        request_fetch(context, stack).await;
-    }
-    if let Some(stop) = publication.stop {
-        return Err(stop);
-    }
-    if let Some((hold, class)) = together(publication.failures) {
-        return Err(Stop::Held(hold, class));
-    }
-    Ok(report(&decision.offered, &listing, &publication.held))
-}
-
-/// Whether a `ClusterStack` is as it was when the publication was decided.
-fn is_unchanged(before: &ClusterStack, now: Option<&ClusterStack>) -> bool {
-    let (before, now) = (&before.metadata, now.map(|now| &now.metadata));
-    now.is_some_and(|now| {
-        now.deletion_timestamp.is_none() && (&now.uid, now.generation) == (&before.uid, before.generation)
-    })
 }
 
 /// The result of publishing one release, or its hold.
@@ -174,7 +192,7 @@ struct Publication {
 
 /// Publishes releases one after the other. One that is unusable does not block the others.
 async fn publish_each<C>(
-    missing: Vec<ReleaseName>,
+    missing: &[ReleaseName],
     is_current: impl Fn() -> bool,
     mut publish: impl AsyncFnMut(ReleaseName) -> PublishedOne<C>,
 ) -> Publication {
@@ -184,7 +202,7 @@ async fn publish_each<C>(
             publication.stop = Some(Stop::Changed);
             break;
         }
-        match publish(name).await {
+        match publish(name.clone()).await {
             Ok(Ok(published)) => publication.is_changed |= matches!(published, Published::Written(_)),
             Ok(Err(refused)) => publication.held.push(PublishError::Held(refused).to_string()),
             Err(Stop::Held(failure, class)) => publication.failures.push((failure, class)),
@@ -200,20 +218,19 @@ async fn publish_each<C>(
 /// Publishes a release, or returns its hold without fetching it.
 async fn publish_one(
     context: &Context,
+    facts: &Facts<'_>,
     origin: &dyn Origin,
-    name: &ReleaseName,
     target: &publish::Target,
-    url: &str,
-    is_current: impl Fn() -> bool,
+    name: &ReleaseName,
 ) -> PublishedOne<Committed> {
     if let Some(hold) = target.clone().held(context, name.clone()).await? {
         return Ok(Err(hold));
     }
-    let fetched = within(FETCH_TIMEOUT, url, origin.fetch(name)).await;
+    let fetched = within(FETCH_TIMEOUT, &facts.upstream.url, origin.fetch(name)).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     // A fetch can take minutes.
-    if !is_current() {
+    if !(facts.is_current)() {
         return Err(Stop::Changed);
     }
     target.clone().publish(context, fetched).await.map(Ok)
@@ -246,9 +263,9 @@ fn together(failures: Vec<(Hold, Class)>) -> Option<(Hold, Class)> {
 }
 
 /// Returns the report if the branch has all offered releases that are not held. An unchanged state gives the same message.
-fn report(offered: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -> Report {
-    let all = listing.releases.len();
-    let message = match (offered.last(), held) {
+fn report(decision: &Decision, held: &[String]) -> Report {
+    let all = decision.upstream;
+    let message = match (decision.offered.last(), held) {
         (None, _) => "the ClusterStack offers no release that is published upstream".to_owned(),
         (Some(latest), []) => {
             format!("the stack repository has {latest} and all other offered releases, of {all} upstream")
@@ -262,13 +279,9 @@ fn report(offered: &BTreeSet<ReleaseName>, listing: &Listing, held: &[String]) -
 }
 
 /// Asks Flux to fetch the stack repository before its next interval.
-async fn request_fetch(context: &Context, stack: &ClusterStack) {
-    let key = context.source_key(stack);
-    let found = key.and_then(|key| context.caches.flux.get(FluxKind::GitRepository, &key));
-    // One of another client has another repository.
-    let Some(found) = found.filter(|found| is_marked((&**found).into())) else { return };
-    let wanted = context.clock.now().to_string();
-    if let Err(error) = request::ask(context, &found, &wanted, &[REQUESTED_AT]).await {
+async fn request_fetch(context: &Context, facts: &Facts<'_>) {
+    let Some(followed) = &facts.followed else { return };
+    if let Err(error) = request::ask(context, followed, &facts.now.to_string(), &[REQUESTED_AT]).await {
         warn!("cannot ask Flux to fetch the published releases: {error}");
     }
 }

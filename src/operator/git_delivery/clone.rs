@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use super::super::context::Context;
 use super::super::secrets;
 use crate::api::Reason;
@@ -23,12 +25,13 @@ pub struct CloneAccess {
 }
 
 impl CloneAccess {
-    /// Reads the Secrets for the repository at a URL. `failure` is the reason if the directory cannot be created.
+    /// Reads the Secrets for the repository at a URL. `now` is the time of the commits, and `failure` the reason if the
+    /// directory cannot be created.
     pub async fn read(
         context: &Context,
         namespace: &str,
         (url, secret): (&str, Option<&LocalReference>),
-        commit: &GitCommit,
+        (commit, now): (&GitCommit, Timestamp),
         failure: Reason,
     ) -> Result<Self, Hold> {
         let remote = secrets::git_access(context, namespace, url, secret).await?;
@@ -36,7 +39,7 @@ impl CloneAccess {
         let directory = context.git.directory(namespace, url);
         let directory = directory.map_err(|error| Hold { reason: failure, message: error.to_string() })?;
         let (name, email) = (commit.author.name.clone(), commit.author.email.clone());
-        let identity = Identity { name, email, time: context.clock.now() };
+        let identity = Identity { name, email, time: now };
         Ok(Self { directory, remote, signer, identity })
     }
 }

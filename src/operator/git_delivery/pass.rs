@@ -1,35 +1,31 @@
 //! A pass: commits all requested changes of a `ClusterStack` to its branch together, and checks how far Flux has applied
 //! them.
 
+mod gather;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 use tracing::{error, info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::enqueue_all_of;
-use super::super::objects::index;
 use super::super::reconcile::ReconcileError;
 use super::clone::CloneAccess;
-use super::id_of;
 use super::job::{Done, Job, JobError};
 use super::missing::Applied;
-use super::pending_commits::{Batch, Subject};
+use super::pending_commits::{Batch, Requester, Subject};
 use super::progress::{Fetched, Place, Progress};
 use super::pull_request;
 use super::threads::THREAD_TIMEOUT;
-use crate::api::{ClusterStack, GitDelivery, Reason};
-use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::FluxObject;
-use crate::foreign::flux::ownership::{applier_of, cluster_of, committing_stack, is_applied_by_flux};
+use crate::api::{GitDelivery, Reason};
 use crate::gate::Hold;
 use crate::git::GitError;
-use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::sink::git::plain;
+use gather::gather;
 
 /// Interval between checks whether Flux applied a commit.
 const REQUEUE_UNAPPLIED_AFTER: Duration = Duration::from_secs(3);
@@ -81,63 +77,38 @@ enum Pass<'a> {
     },
 }
 
+/// The result of an attempt to commit.
+enum Committed {
+    /// Nothing was attempted, or another `ClusterStack` uses the clone.
+    Nothing,
+    /// The branch was compared, and has all changes but the held ones.
+    Done(Box<Done>),
+    /// Nothing could be committed, for this reason.
+    Failed(Hold),
+}
+
+/// The report of a pass.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    /// What is known of the commits; `None` if nothing is committed for the `ClusterStack` now.
+    progress: Option<Progress>,
+    /// The requested subjects that are not committed, each with its hold; `None` unless the branch was to be compared.
+    held: Option<BTreeMap<Subject, Hold>>,
+    /// Whether everything is requested again, because another author changed committed files.
+    is_changed_by_others: bool,
+    next: Next,
+}
+
 /// Commits the requested changes of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key);
     let facts = gather(context, key, stack.as_deref()).await?;
-    match decide(&facts) {
-        Pass::Forget => {
-            context.git.pending_commits.remove_stack(key);
-            context.git.progress.set(key, None);
-            Ok(Next::Await)
-        }
-        Pass::Wait { next, progress } => {
-            if let Some(progress) = progress {
-                context.git.progress.set(key, Some(*progress));
-            }
-            Ok(next)
-        }
-        Pass::Commit { git, before, is_moved } => {
-            if is_moved {
-                info!(stack = %key, "delivery.git was changed: committing everything again");
-                context.git.pending_commits.forget(key);
-                enqueue_all_of(context, key);
-            }
-            Ok(match commit(context, &facts, git, &before).await {
-                Ok(Some(done)) => finish(context, &facts, git, done),
-                Ok(None) => Next::After(REQUEUE_BUSY_AFTER),
-                Err(why) => failed(context, &facts, *before, why),
-            })
-        }
-    }
-}
-
-/// Gathers the facts about a pass. Asks the API server what Flux applied if the operator may commit.
-async fn gather<'a>(
-    context: &Context,
-    key: &'a Key,
-    stack: Option<&'a ClusterStack>,
-) -> Result<Facts<'a>, RequestError> {
-    let git = stack.and_then(|stack| stack.spec.delivery.git());
-    let may_write = stack.is_some_and(|stack| !stack.spec.suspend) && context.api.may_write();
-    let is_active = git.is_some() && may_write;
-    let (kustomizations, sources) =
-        if is_active { kustomizations(context, key).await? } else { <_>::default() };
-    let (before, batch) = (context.git.progress.get(key), context.git.pending_commits.requested(key));
-    let known = before.iter().flat_map(|before| before.fetched.keys().cloned());
-    let fetched = fetched(context, sources.into_iter().chain(known).collect());
-    let applied = if is_active && !batch.is_empty() { applied(context, key) } else { Applied::new() };
-    Ok(Facts {
-        now: context.clock.now(),
-        key,
-        git,
-        may_write,
-        before,
-        batch,
-        kustomizations,
-        fetched,
-        applied,
-    })
+    let pass = decide(&facts);
+    let committed = act(context, &facts, &pass).await;
+    let outcome = roll_up(&facts, &pass, committed);
+    let next = outcome.next;
+    record(context, &facts, outcome);
+    Ok(next)
 }
 
 /// Decides whether to commit.
@@ -161,6 +132,34 @@ fn decide<'a>(facts: &Facts<'a>) -> Pass<'a> {
         return Pass::Wait { next, progress: Some(Box::new(Progress { fetched, ..before })) };
     }
     Pass::Commit { git, before: Box::new(before), is_moved: false }
+}
+
+/// Carries out a pass, and logs its result.
+async fn act(context: &Context, facts: &Facts<'_>, pass: &Pass<'_>) -> Committed {
+    let key = facts.key;
+    let (git, before, is_moved) = match pass {
+        Pass::Forget => {
+            context.git.pending_commits.remove_stack(key);
+            return Committed::Nothing;
+        }
+        Pass::Wait { .. } => return Committed::Nothing,
+        Pass::Commit { git, before, is_moved } => (git, before, *is_moved),
+    };
+    if is_moved {
+        info!(stack = %key, "delivery.git was changed: committing everything again");
+        request_all_again(context, key);
+    }
+    match commit(context, facts, git, before).await {
+        Ok(Some(done)) => {
+            log(facts, git, &done);
+            Committed::Done(Box::new(done))
+        }
+        Ok(None) => Committed::Nothing,
+        Err(why) => {
+            error!(stack = %key, reason = %why.reason, "{}", why.message);
+            Committed::Failed(why)
+        }
+    }
 }
 
 /// Commits and pushes on a separate thread, and opens a pull request if the settings require one. Returns `None` while
@@ -215,7 +214,8 @@ async fn job(
     before: &Progress,
 ) -> Result<Job, Hold> {
     let (namespace, remote) = (&facts.key.namespace, (git.url.as_str(), git.secret_ref.as_ref()));
-    let access = CloneAccess::read(context, namespace, remote, &git.commit, Reason::PushFailed).await?;
+    let commit = (&git.commit, facts.now);
+    let access = CloneAccess::read(context, namespace, remote, commit, Reason::PushFailed).await?;
     Ok(Job {
         stack: facts.key.to_string(),
         access,
@@ -233,21 +233,7 @@ async fn job(
     })
 }
 
-/// Records that nothing could be committed, for this reason.
-fn failed(context: &Context, facts: &Facts, before: Progress, why: Hold) -> Next {
-    let key = facts.key;
-    error!(stack = %key, reason = %why.reason, "{}", why.message);
-    let held: BTreeMap<Subject, Hold> =
-        facts.batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
-    complete(context, key, &facts.batch, &held);
-    if context.git.progress.set(key, Some(Progress { hold: Some(why), ..before })) {
-        context.triggers.stacks.now(key.clone());
-    }
-    Next::Retry
-}
-
-/// Records the result of a pass, and enqueues the reconciles that wait for it.
-fn finish(context: &Context, facts: &Facts, git: &GitDelivery, done: Done) -> Next {
+fn log(facts: &Facts, git: &GitDelivery, done: &Done) {
     let key = facts.key;
     if let Some(commit) = done.pushed {
         info!(stack = %key, %commit, changes = facts.batch.len(), "pushed");
@@ -260,34 +246,48 @@ fn finish(context: &Context, facts: &Facts, git: &GitDelivery, done: Done) -> Ne
     }
     if done.is_changed_by_others {
         info!(stack = %key, "another author changed committed files: comparing all of them again");
-        context.git.pending_commits.forget(key);
-        enqueue_all_of(context, key);
     }
-    complete(context, key, &facts.batch, &done.held);
+}
+
+/// Rolls up what is known of the commits, and when to check again.
+fn roll_up(facts: &Facts, pass: &Pass, committed: Committed) -> Outcome {
+    let (progress, held, is_changed_by_others, next) = match (pass, committed) {
+        (Pass::Forget, _) => (None, None, false, Next::Await),
+        (Pass::Wait { next, progress: None }, _) => (facts.before.clone(), None, false, *next),
+        (Pass::Wait { next, progress: Some(now) }, _) => (Some(Progress::clone(now)), None, false, *next),
+        (Pass::Commit { .. }, Committed::Nothing) => {
+            (facts.before.clone(), None, false, Next::After(REQUEUE_BUSY_AFTER))
+        }
+        (Pass::Commit { before, .. }, Committed::Failed(why)) => {
+            let held = facts.batch.keys().map(|subject| (subject.clone(), why.clone())).collect();
+            let progress = Progress { hold: Some(why), ..Progress::clone(before) };
+            (Some(progress), Some(held), false, Next::Retry)
+        }
+        (Pass::Commit { git, .. }, Committed::Done(done)) => {
+            let (held, is_changed_by_others) = (done.held.clone(), done.is_changed_by_others);
+            let progress = committed_progress(facts, git, *done);
+            let next = next(&progress);
+            (Some(progress), Some(held), is_changed_by_others, next)
+        }
+    };
+    Outcome { progress, held, is_changed_by_others, next }
+}
+
+/// Returns the progress after the branch was compared.
+fn committed_progress(facts: &Facts, git: &GitDelivery, done: Done) -> Progress {
     // The first requests after the loss end the report about it.
     let before = facts.before.as_ref().filter(|before| before.place == Place::of(git));
     let reported = before.and_then(|before| before.lost).filter(|_| facts.batch.is_empty());
-    let progress = Progress {
+    Progress {
         commit: done.seen.as_ref().map(|seen| seen.commit.to_string()),
         kustomizations: facts.kustomizations.clone(),
         lagging: done.lagging,
         hold: done.held.into_values().next(),
-        looked: Some(context.clock.now()),
+        looked: Some(facts.now),
         seen: done.seen,
         place: Place::of(git),
         fetched: facts.fetched.clone(),
         lost: done.lost.or(reported),
-    };
-    let next = next(&progress);
-    if context.git.progress.set(key, Some(progress)) {
-        context.triggers.stacks.now(key.clone());
-    }
-    next
-}
-
-fn complete(context: &Context, key: &Key, batch: &Batch, held: &BTreeMap<Subject, Hold>) {
-    for (queue, requester) in context.git.pending_commits.complete(key, batch, held) {
-        context.triggers.of(queue).now(requester);
     }
 }
 
@@ -300,58 +300,29 @@ fn next(progress: &Progress) -> Next {
     })
 }
 
-/// Returns the objects that Flux applied from the repository, according to the labels of those in the cache.
-fn applied(context: &Context, stack: &Key) -> Applied {
-    let caches = &context.caches;
-    let of = |owner: &str, kinds: &[FluxKind], subject: Subject| {
-        let applied = caches.flux.by_index(kinds, owner);
-        let applied = applied.into_iter().filter(|found| is_applied_by_flux(&found.object));
-        applied.map(move |found| (id_of(&*found, &found.kind()), subject.clone())).collect::<Vec<_>>()
-    };
-    let releases = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
-    let shared = releases.flat_map(|release| {
-        let owner = index::owned_by("ClusterStackRelease", &Key::of(&*release));
-        of(&owner, &FluxKind::ALL, Subject::Release(release.name_any()))
-    });
-    let addons = caches.addons.all().into_iter();
-    let addons = addons.filter(|addon| committing_stack(addon).as_ref() == Some(stack));
-    let of_clusters = addons.flat_map(|addon| {
-        let owner = index::owned_by("ClusterAddon", &Key::of(&*addon));
-        of(&owner, &FluxKind::DELIVERING, Subject::Cluster(cluster_of(&addon)))
-    });
-    shared.chain(of_clusters).collect()
-}
-
-/// Returns the Flux `Kustomization`s that apply what the Clusters of a `ClusterStack` share, according to the labels of the
-/// applied objects, each with the last revision that it applied, and their sources.
-async fn kustomizations(
-    context: &Context,
-    stack: &Key,
-) -> Result<(Kustomizations, BTreeSet<Key>), RequestError> {
-    let caches = &context.caches;
-    let owners = caches.releases.by_index(&index::owned_by("ClusterStack", stack)).into_iter();
-    let owners = owners.map(|release| index::owned_by("ClusterStackRelease", &Key::of(&*release)));
-    // The sources may be in another namespace, and the class may not exist yet.
-    let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
-    let objects = owners.flat_map(|owner| caches.flux.by_index(&kinds, &owner));
-    let keys = objects.filter_map(|found| applier_of(&found.object));
-    let (mut kustomizations, mut sources) = (Kustomizations::new(), BTreeSet::new());
-    for key in keys.collect::<BTreeSet<Key>>() {
-        let found: Option<FluxObject> = context.api.get_dynamic(&key, &FluxKind::Kustomization).await?;
-        sources.extend(found.as_ref().map(FluxObject::source));
-        let revision = found.and_then(|found| found.status.applied_revision().map(str::to_owned));
-        kustomizations.insert(key, revision);
+/// Records the report of a pass, and enqueues the reconciles that wait for it.
+fn record(context: &Context, facts: &Facts, outcome: Outcome) {
+    let key = facts.key;
+    if outcome.is_changed_by_others {
+        request_all_again(context, key);
     }
-    Ok((kustomizations, sources))
+    for (queue, requester) in outcome.held.iter().flat_map(|held| complete(context, facts, held)) {
+        context.triggers.of(queue).now(requester);
+    }
+    if context.git.progress.set(key, outcome.progress) && outcome.held.is_some() {
+        context.triggers.stacks.now(key.clone());
+    }
 }
 
-/// Returns the revisions that Flux fetched last, of the `GitRepository`s that the cache has.
-fn fetched(context: &Context, repositories: BTreeSet<Key>) -> Fetched {
-    let revision = |key: Key| {
-        let found = context.caches.flux.get(FluxKind::GitRepository, &key)?;
-        Some((key, found.status.artifact()?.revision.clone()))
-    };
-    repositories.into_iter().filter_map(revision).collect()
+/// Records which requests are committed, and returns the reconciles to enqueue.
+fn complete(context: &Context, facts: &Facts, held: &BTreeMap<Subject, Hold>) -> BTreeSet<Requester> {
+    context.git.pending_commits.complete(facts.key, &facts.batch, held)
+}
+
+/// Forgets what the branch has, and enqueues all reconciles that request it.
+fn request_all_again(context: &Context, key: &Key) {
+    context.git.pending_commits.forget(key);
+    enqueue_all_of(context, key);
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::super::context::Context;
 use super::super::git_delivery::clone::CloneAccess;
 use super::super::git_delivery::threads::THREAD_TIMEOUT;
@@ -30,15 +32,15 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Returns the stack repository of a `ClusterStack`.
+    /// Returns the stack repository of a `ClusterStack`, for commits at the time `now`.
     pub(super) async fn of(
         context: &Context,
         key: &Key,
         git: &GitSource,
-        upstream: &Upstream,
+        (upstream, now): (&Upstream, Timestamp),
     ) -> Result<Self, Stop> {
         let remote = (git.url.as_str(), upstream.push_secret_ref.as_ref().or(git.secret_ref.as_ref()));
-        let (commit, failure) = (&upstream.commit, Reason::PublishFailed);
+        let (commit, failure) = ((&upstream.commit, now), Reason::PublishFailed);
         let access = CloneAccess::read(context, &key.namespace, remote, commit, failure).await?;
         let branch = git.reference.as_ref().and_then(|reference| reference.branch.clone());
         Ok(Self {

@@ -1,10 +1,10 @@
+use super::gather::is_unchanged;
 use super::*;
 
 fn message(wanted: &[&str], held: &[&str]) -> String {
-    let listing = Listing::of(["openstack-scs-1-32-v1", "openstack-scs-1-32-v2"].map(str::to_owned));
-    let wanted = wanted.iter().map(|name| name.parse().unwrap()).collect();
+    let offered = wanted.iter().map(|name| name.parse().unwrap()).collect();
     let held: Vec<String> = held.iter().map(|hold| (*hold).to_owned()).collect();
-    let report = report(&wanted, &listing, &held);
+    let report = report(&Decision { offered, upstream: 2, ..Decision::default() }, &held);
     assert_eq!(report.status, ConditionStatus::True);
     report.message
 }
@@ -47,7 +47,7 @@ fn offered_upstream_release_is_published_once() {
         }))
         .unwrap();
         let there = names(there).iter().map(|name| name.parse().unwrap()).collect();
-        let decision = decide(&stack, &Listing::of(names(upstream)), &there);
+        let decision = decide_missing(&stack, &Listing::of(names(upstream)), &there);
         let text = |names: Vec<&ReleaseName>| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(text(decision.offered.iter().collect()), names(offered), "{versions:?} of {upstream}");
         assert_eq!(text(decision.missing.iter().collect()), names(missing), "{versions:?} of {upstream}");
@@ -57,17 +57,30 @@ fn offered_upstream_release_is_published_once() {
 #[test]
 fn failure_that_may_pass_is_retried() {
     let interval = Duration::from_mins(5);
-    let held = |class| Err(Stop::Held(hold(Reason::PublishFailed, "m".to_owned()), class));
-    let published = || Report::new(ConditionStatus::True, Reason::Published.as_str(), "m");
-    for (result, expected, next) in [
-        (Ok(published()), Some(ConditionStatus::True), Next::After(interval)),
+    let failure = |class| (hold(Reason::PublishFailed, "m".to_owned()), class);
+    let stopped = |stop| Publication { stop: Some(stop), ..Publication::default() };
+    let held = |class| stopped(Stop::Held(failure(class).0, class));
+    let failed = |classes: &[Class]| {
+        let failures = classes.iter().map(|class| failure(*class)).collect();
+        Publication { is_changed: true, failures, ..Publication::default() }
+    };
+    for (publication, expected, next) in [
+        (Publication::default(), Some(ConditionStatus::True), Next::After(interval)),
         // The last report stays.
-        (Err(Stop::Busy), None, Next::After(REQUEUE_BUSY_AFTER)),
-        (Err(Stop::Changed), None, Next::Await),
+        (stopped(Stop::Busy), None, Next::After(REQUEUE_BUSY_AFTER)),
+        (stopped(Stop::Changed), None, Next::Await),
         (held(Class::Transient), Some(ConditionStatus::False), Next::Retry),
         (held(Class::Terminal), Some(ConditionStatus::False), Next::After(interval)),
+        (failed(&[Class::Terminal]), Some(ConditionStatus::False), Next::After(interval)),
+        (failed(&[Class::Terminal, Class::Transient]), Some(ConditionStatus::False), Next::Retry),
+        // What stopped the publication precedes the releases that failed before.
+        (
+            Publication { stop: Some(Stop::Busy), ..failed(&[Class::Terminal]) },
+            None,
+            Next::After(REQUEUE_BUSY_AFTER),
+        ),
     ] {
-        let (report, found) = roll_up(result, interval);
+        let (report, found) = roll_up(&Decision::default(), publication, interval);
         assert_eq!((report.map(|report| report.status), found), (expected, next));
     }
 }
@@ -86,8 +99,9 @@ async fn endless_upstream_times_out() {
 async fn publication(results: Vec<PublishedOne<()>>, changes_after: usize) -> (Publication, usize) {
     let names = (1..=results.len()).map(|number| format!("openstack-scs-1-32-v{number}").parse().unwrap());
     let (mut results, tried) = (results.into_iter(), std::cell::Cell::new(0));
+    let names: Vec<ReleaseName> = names.collect();
     let publication = publish_each(
-        names.collect(),
+        &names,
         || tried.get() < changes_after,
         async |_| {
             tried.set(tried.get() + 1);

@@ -1,9 +1,10 @@
-//! Tests of the decision about a pass.
+//! Tests of the decision about a pass, and of its report.
 
 use jiff::SignedDuration;
 use serde_json::json;
 
 use super::super::pending_commits::Change;
+use super::super::progress::Seen;
 use super::*;
 
 const NOW: &str = "2026-11-23T02:00:00Z";
@@ -131,4 +132,142 @@ fn branch_at_the_revision_before_the_commit_is_checked() {
     let noted = decide_with(before, "a").unwrap();
     assert_eq!(noted.fetched, fetched("a"), "Flux fetched the commit of the pass");
     assert_eq!(decide_with(*noted, "earlier"), None, "the branch lost the commit before Flux applied it");
+}
+
+/// Returns the result of a comparison of the branch that holds this change.
+fn done(held: Option<&Subject>) -> Done {
+    let hold = Hold { reason: Reason::FileEdited, message: "edited".to_owned() };
+    Done {
+        pushed: None,
+        proposed: None,
+        seen: Some(Seen { commit: COMMIT.parse().unwrap(), tree: None }),
+        is_changed_by_others: false,
+        lost: None,
+        lagging: None,
+        held: held.map(|subject| (subject.clone(), hold)).into_iter().collect(),
+    }
+}
+
+const COMMIT: &str = "1111111111111111111111111111111111111111";
+const LOST: &str = "2222222222222222222222222222222222222222";
+
+/// Formats the report of a pass for `main` after the last one for `before`, whose batch has this many changes.
+fn reported(
+    (git, before): (Option<&GitDelivery>, Option<Progress>),
+    changes: usize,
+    committed: Committed,
+) -> String {
+    let change = |number: usize| (Subject::Release(number.to_string()), Change::Gone);
+    let facts = Facts {
+        now: NOW.parse().unwrap(),
+        key: &Key::new("stacks", "demo"),
+        git,
+        may_write: true,
+        before,
+        batch: (0..changes).map(change).collect(),
+        kustomizations: kustomizations("a"),
+        fetched: Fetched::new(),
+        applied: Applied::new(),
+    };
+    let Outcome { progress, held, is_changed_by_others, next } = roll_up(&facts, &decide(&facts), committed);
+    let now = Some(facts.now);
+    let progress = progress.map(|progress| {
+        let commit = progress.commit.map(|commit| commit.chars().take(1).collect::<String>());
+        let lost = if progress.lost.is_some() { ", lost" } else { "" };
+        let hold = progress.hold.map(|hold| format!(", {}", hold.reason)).unwrap_or_default();
+        let looked = if progress.looked == now { ", looked now" } else { "" };
+        format!("commit {}{lost}{hold}{looked}", commit.unwrap_or_default())
+    });
+    let held = held.map(|held| format!("{} of {changes} held", held.len()));
+    let again = if is_changed_by_others { "; everything again" } else { "" };
+    let (progress, held) = (progress.as_deref().unwrap_or("-"), held.as_deref().unwrap_or("-"));
+    format!("{progress}; {held}{again}; {next:?}")
+}
+
+#[test]
+fn report_of_a_pass_tells_what_is_committed() {
+    let (main, other, first) = (git("main"), git("other"), Subject::Release("0".to_owned()));
+    let lost = || Progress { lost: Some(LOST.parse().unwrap()), ..progress(600) };
+    let (last, lost) = (|| (Some(&main), Some(progress(600))), || (Some(&main), Some(lost())));
+    let done = |change: &dyn Fn(&mut Done)| {
+        let mut done = done(None);
+        change(&mut done);
+        Committed::Done(Box::new(done))
+    };
+    let held_one = || self::done(Some(&first));
+    let kept = || done(&|_| {});
+    let failed = || Committed::Failed(Hold { reason: Reason::PushFailed, message: "no route".to_owned() });
+    let later = |seconds| Next::After(Duration::from_secs(seconds));
+    for (what, before, changes, committed, expected, next) in [
+        ("without Git", (None, Some(progress(600))), 0, Committed::Nothing, "-; -", Next::Await),
+        ("the clone is in use", last(), 1, Committed::Nothing, "commit a; -", later(1)),
+        ("the push failed", last(), 2, failed(), "commit a, PushFailed; 2 of 2 held", Next::Retry),
+        (
+            "the first push to another branch failed",
+            (Some(&other), Some(progress(600))),
+            1,
+            failed(),
+            "commit , PushFailed; 1 of 1 held",
+            Next::Retry,
+        ),
+        ("all is committed", last(), 1, kept(), "commit 1, looked now; 0 of 1 held", later(300)),
+        (
+            "Flux is behind",
+            last(),
+            1,
+            done(&|done| done.lagging = Some(Key::new("flux-system", "fleet"))),
+            "commit 1, looked now; 0 of 1 held",
+            later(3),
+        ),
+        (
+            "one of two is held",
+            last(),
+            2,
+            Committed::Done(Box::new(held_one())),
+            "commit 1, FileEdited, looked now; 1 of 2 held",
+            later(60),
+        ),
+        (
+            "another author changed files",
+            last(),
+            0,
+            done(&|done| done.is_changed_by_others = true),
+            "commit 1, looked now; 0 of 0 held; everything again",
+            later(300),
+        ),
+        (
+            "the branch lost the commit",
+            last(),
+            0,
+            done(&|done| done.lost = Some(LOST.parse().unwrap())),
+            "commit 1, lost, looked now; 0 of 0 held",
+            later(300),
+        ),
+        (
+            "nothing was requested since the loss",
+            lost(),
+            0,
+            kept(),
+            "commit 1, lost, looked now; 0 of 0 held",
+            later(300),
+        ),
+        (
+            "the first requests since the loss",
+            lost(),
+            1,
+            kept(),
+            "commit 1, looked now; 0 of 1 held",
+            later(300),
+        ),
+        (
+            "the loss of another branch",
+            (Some(&other), lost().1),
+            0,
+            kept(),
+            "commit 1, looked now; 0 of 0 held",
+            later(300),
+        ),
+    ] {
+        assert_eq!(reported(before, changes, committed), format!("{expected}; {next:?}"), "{what}");
+    }
 }
