@@ -11,10 +11,9 @@
 //! | `context`, `caches`, `latest`, `budget`, `repairs` | the state that reconciles share, and the budgets that they spend together |
 //! | `controllers`, `enqueue`, `reconcile` | the queues, the objects that a change enqueues, and the end of a reconcile |
 //! | `stack`, `release`, `cluster` | one reconciler each |
-//! | `annotations`, `deliver`, `events`, `finalizer`, `request`, `write` | operations on objects that reconcilers share
-//! |
-// One of the modules that may read the clock and the environment.
-#![allow(clippy::disallowed_methods)]
+//! | `annotations`, `deliver`, `events`, `finalizer`, `request`, `write` | operations on objects that reconcilers share |
+//!
+//! Only the functions that gather facts read the clock: clippy refuses it in all others.
 
 mod annotations;
 pub mod appliers;

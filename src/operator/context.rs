@@ -197,6 +197,7 @@ impl PartialEq for Resolution {
 impl Context {
     /// Creates a context without any observed state.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the process starts")]
     pub fn new(parts: Parts) -> Self {
         let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
         Self {
@@ -353,6 +354,7 @@ impl Context {
     }
 
     /// Records that a controller is working, if only the controller makes such a change.
+    #[expect(clippy::disallowed_methods, reason = "an event is a fact of its time")]
     pub fn note_movement(&self, change: &Change<FluxObject>) {
         let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
         let is_answer = match (&change.before, &change.now) {

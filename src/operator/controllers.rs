@@ -278,6 +278,7 @@ async fn work_on(
 }
 
 /// Runs one reconcile in its span, and measures it.
+#[expect(clippy::disallowed_methods, reason = "the duration is a metric")]
 async fn timed(
     context: &Context,
     queue: Queue,

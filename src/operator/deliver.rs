@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 use kube::core::{ApiResource, DynamicObject};
@@ -49,20 +50,18 @@ pub fn applied(context: &Context, planned: &PlannedObject) -> Option<SpecDigest>
 
 /// Fetches the objects of other clients that have the names of planned ones, if they were fetched a while ago: nothing else
 /// shows that they are gone.
-pub async fn look_again(context: &Context, plan: &Plan) -> Result<(), RequestError> {
-    let now = context.clock.now();
+pub async fn look_again(context: &Context, plan: &Plan, now: Timestamp) -> Result<(), RequestError> {
     for planned in plan.objects() {
         let Some(kind) = planned.kind() else { continue };
         if context.occupants.is_outdated(kind, &planned.id.key(), now) {
-            existing_object(context, kind, planned).await?;
+            existing_object(context, (kind, planned), now).await?;
         }
     }
     Ok(())
 }
 
 /// Returns the repairs of an object.
-pub fn repairs(context: &Context, kind: FluxKind, key: &Key) -> RepairState {
-    let now = context.clock.now();
+pub fn repairs(context: &Context, (kind, key): (FluxKind, &Key), now: Timestamp) -> RepairState {
     let (digest, next) = (context.repairs.digest(kind, key, now), context.repairs.next(kind, key, now));
     RepairState { digest, next }
 }
@@ -74,7 +73,7 @@ pub fn namespace_owner(context: &Context, name: &str) -> Option<OwnerReference> 
 }
 
 /// Carries out the write of a planned object, and caches the result. `found` and `expected` are those that the write was
-/// decided by.
+/// decided by, and `now` is the time of the facts.
 ///
 /// If the object is in another state, fetches it, so that the next reconcile decides by that state, and fails with the
 /// conflict.
@@ -82,6 +81,7 @@ pub async fn carry_out(
     context: &Context,
     (kind, planned, write): (FluxKind, &PlannedObject, &Write),
     (found, expected): (Option<Arc<FluxObject>>, Option<&SpecDigest>),
+    now: Timestamp,
 ) -> Result<Delivery, RequestError> {
     let unchanged = Delivery { expected: expected.cloned(), ..Delivery::default() };
     match write {
@@ -92,9 +92,9 @@ pub async fn carry_out(
         Write::AfterDeletion => Ok(Delivery::default()),
         Write::Taken => Ok(Delivery { hold: Some(existing::hold(&planned.id)), ..unchanged }),
         Write::Later(wait) => Ok(Delivery { object: found, wait: Some(wait.clone()), ..unchanged }),
-        Write::Apply(decided) => match apply(context, (kind, planned), decided).await {
+        Write::Apply(decided) => match apply(context, (kind, planned), decided, now).await {
             Err(conflict) if conflict.is_conflict() => {
-                existing_object(context, kind, planned).await?;
+                existing_object(context, (kind, planned), now).await?;
                 Err(conflict)
             }
             applied => applied,
@@ -106,8 +106,8 @@ pub async fn carry_out(
 /// do not report it. Its status may be unreadable.
 pub async fn existing_object(
     context: &Context,
-    kind: FluxKind,
-    planned: &PlannedObject,
+    (kind, planned): (FluxKind, &PlannedObject),
+    now: Timestamp,
 ) -> Result<(), RequestError> {
     let key = planned.id.key();
     let (cache, occupants) = (context.caches.flux.of(kind), &context.occupants);
@@ -127,7 +127,7 @@ pub async fn existing_object(
         occupants.forget(kind, &key);
     } else {
         cache.remove(&key);
-        occupants.note(live, context.clock.now());
+        occupants.note(live, now);
     }
     Ok(())
 }
@@ -137,13 +137,13 @@ async fn apply(
     context: &Context,
     (kind, planned): (FluxKind, &PlannedObject),
     decided: &Apply,
+    now: Timestamp,
 ) -> Result<Delivery, RequestError> {
     let (key, cache) = (planned.id.key(), context.caches.flux.of(kind));
     let _writing = cache.writing(&key);
     let object = over(planned, decided);
     let written: FluxObject =
         context.api.apply_dynamic(&key, &object, decided.before.as_deref(), &kind).await?;
-    let now = context.clock.now();
     context.repairs.record(kind, &key, planned.digest(), decided.is_repair, now);
     let manager = written.metadata.foreign_manager().map(str::to_owned);
     let written = match &manager {

@@ -22,6 +22,7 @@ const READ_INTERVAL: Duration = Duration::from_secs(10);
 const BLIND_READ_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Reads the Leases of Flux's controllers forever.
+#[expect(clippy::disallowed_methods, reason = "the answer to a request is a fact of its time")]
 pub(super) async fn watch(context: &Context) {
     loop {
         let mut is_blind = true;

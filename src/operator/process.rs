@@ -195,6 +195,7 @@ fn lease_name(label_selector: Option<&str>) -> String {
 }
 
 /// Returns a unique name of this process: the host's (in a Pod, the Pod's) and a random number.
+#[expect(clippy::disallowed_methods, reason = "the process starts")]
 fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let host = host.or_else(|_| std::env::var("HOSTNAME")).unwrap_or_else(|_| "unknown".to_owned());

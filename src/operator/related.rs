@@ -129,6 +129,7 @@ impl Related {
 
     /// Returns the cache of a kind and the start of its watch, which is started unless one of this depth is running; `None`
     /// if the limits are reached.
+    #[expect(clippy::disallowed_methods, reason = "a watch starts")]
     fn watch(
         &self,
         namespace: &str,

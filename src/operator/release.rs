@@ -24,11 +24,12 @@ use super::reconcile::ReconcileError;
 use super::{deliver, retry, status};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus};
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::holder::{self, HolderFacts};
 use crate::plan::{self, Plan, PlanError};
-use crate::rollup::{Moment, ObjectFacts, Usage};
+use crate::rollup::{Moment, ObjectFacts, Retries, Usage, due_retries};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
@@ -73,6 +74,8 @@ struct Found<'a> {
     /// The present state of the objects that the status lists.
     recorded: Vec<ObjectFacts>,
     usage: Usage,
+    /// The Helm releases that it owns.
+    helm_releases: Vec<Arc<FluxObject>>,
 }
 
 /// The plan of a release.
@@ -92,6 +95,8 @@ struct Decision<'a> {
     delivery: Option<ReleaseDelivery<'a>>,
     /// The reason why a deleted release is kept, if any.
     hold: Option<Hold>,
+    /// The installations that Flux is asked to retry.
+    retries: Retries,
 }
 
 /// Reconciles the release with that key.
@@ -112,12 +117,13 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
     let outcome = roll_up(&facts, &decision, &receipts);
     write_status(context, &facts, &receipts, outcome.status.as_ref()).await?;
     share(context, &facts, &decision, outcome.share);
-    let next = outcome.next.earlier(prune(context, &facts, &decision.action).await?);
+    let next = outcome.next.earlier(prune(context, &facts, &decision).await?);
     let unplanned = facts.found.and_then(|found| found.unplanned).map(ReconcileError::from);
     receipts.failure.or(unplanned).map_or(Ok(next), Err)
 }
 
 /// Gathers the facts about a release. The content of a release that is torn down is not read.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 async fn gather<'a>(
     context: &Context,
     object: &'a ClusterStackRelease,
@@ -157,8 +163,9 @@ async fn found<'a>(
         Ok(plan) => (plan, read, None),
         Err(error) => (Plan::default(), Content::without_plan(name, &error), Some(error)),
     };
-    deliver::look_again(context, &plan).await?;
+    deliver::look_again(context, &plan, now).await?;
     let planned = planned(context, object, owner, (&read, plan), now);
+    let by_owner = index::owned_by("ClusterStackRelease", &Key::of(object));
     Ok(Found {
         content: unless_held(context, object, read, &planned.plan),
         planned,
@@ -166,6 +173,7 @@ async fn found<'a>(
         provider: provider::provider(context, object, owner),
         recorded: objects::recorded_objects(context, object, now),
         usage: usage(context, object, name),
+        helm_releases: context.caches.flux.of(FluxKind::HelmRelease).by_index(&by_owner),
         owner,
     })
 }
@@ -224,8 +232,14 @@ fn decide<'a>(facts: &'a Facts) -> Decision<'a> {
         })),
         _ => None,
     };
+    let retries = match (&action, &facts.found) {
+        (ReleaseAction::Deliver(mode), Some(found)) if mode.writes() => {
+            due_retries(&found.helm_releases, facts.now)
+        }
+        _ => Retries::default(),
+    };
     let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };
-    Decision { action, delivery, hold }
+    Decision { action, delivery, hold, retries }
 }
 
 /// Writes the status if it changed.
@@ -260,11 +274,11 @@ fn share(context: &Context, facts: &Facts, decision: &Decision, share: Share) {
 }
 
 /// Deletes the objects of a deleted release. For other releases, asks Flux to retry the installations that it gave up on.
-async fn prune(context: &Context, facts: &Facts<'_>, action: &ReleaseAction) -> Result<Next, RequestError> {
-    match action {
+async fn prune(context: &Context, facts: &Facts<'_>, decision: &Decision<'_>) -> Result<Next, RequestError> {
+    match &decision.action {
         ReleaseAction::TearDown(teardown) => tear_down::prune(context, facts.object, teardown).await,
         ReleaseAction::Deliver(mode) if mode.writes() => {
-            retry::retry(context, &index::owned_by("ClusterStackRelease", &facts.key)).await
+            retry::ask(context, &decision.retries, facts.now).await
         }
         ReleaseAction::ReportUnavailable { retry: true } => Ok(Next::Retry),
         _ => Ok(Next::Await),

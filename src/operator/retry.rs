@@ -12,18 +12,10 @@ use super::request;
 use crate::api::labels::{FORCE_AT, REQUESTED_AT, RESET_AT};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::rollup::{Retries, due_retries, retry_at};
+use crate::rollup::{Retries, retry_at};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{self, Next};
-
-/// Asks Flux to retry what it gave up on long enough ago, and returns when the next retry is due. `owned` is the index key
-/// of the `HelmRelease`s.
-pub(super) async fn retry(context: &Context, owned: &str) -> Result<Next, RequestError> {
-    let (now, releases) =
-        (context.clock.now(), context.caches.flux.of(FluxKind::HelmRelease).by_index(owned));
-    ask(context, &due_retries(&releases, now), now).await
-}
 
 /// Asks Flux to retry installations that are still due: a write may have changed an object since the decision. Returns when
 /// the next retry is due.

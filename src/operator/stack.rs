@@ -114,13 +114,14 @@ async fn maintain(
 
 /// Gathers the facts about a `ClusterStack`. Fetches the content of the stack repository, and from the API server what
 /// deletions depend on.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 async fn gather(
     context: &Context,
     stack: Arc<ClusterStack>,
     hold: Option<Hold>,
 ) -> Result<Facts, ReconcileError> {
-    let (key, source) = (Key::of(&*stack), source::gather(context, &stack).await?);
-    let now = context.clock.now();
+    let (key, now) = (Key::of(&*stack), context.clock.now());
+    let source = source::gather(context, &stack, now).await?;
     let read = source.as_ref().ok();
     let repository = Receipt::unchanged(read, source::repository(context, &stack));
     let releases = Releases::gather(context, &stack, read.and_then(|source| source.catalog.read.as_deref()));

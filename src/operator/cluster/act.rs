@@ -51,7 +51,7 @@ pub(super) async fn act(
     let addon = &facts.snapshot.addon;
     let (receipts, failure) = match (&facts.target, &decision.delivery) {
         (Target::Available(available), Delivery::Apply) => {
-            apply(context, addon, available, (&facts.snapshot, decision)).await
+            apply(context, available, (&facts.snapshot, decision)).await
         }
         (Target::Available(available), Delivery::Commit) => {
             commit(context, key, addon, available, decision).await
@@ -65,7 +65,7 @@ pub(super) async fn act(
     retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
-    let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, context.clock.now()));
+    let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));
     let retry = repairs.fold(retry, Next::earlier);
     Ok(Acted { receipts, failure, retry })
 }
@@ -86,11 +86,10 @@ struct Written {
 /// Carries out the writes of a plan: first those of the sources, then those of the addons concurrently.
 async fn apply(
     context: &Context,
-    addon: &ClusterAddon,
     available: &Available<'_>,
     (snapshot, decision): (&Snapshot, &Decision),
 ) -> (Receipts, Option<RequestError>) {
-    let mut receipts = Receipts::unchanged(addon);
+    let mut receipts = Receipts::unchanged(&snapshot.addon);
     match apply_sources(context, available, (snapshot, decision), &mut receipts).await {
         Ok(()) if decision.is_without_source() => return (receipts, None),
         Ok(()) => {}
@@ -115,7 +114,7 @@ async fn apply(
         Some(async move {
             let written = match &action.write {
                 AddonWrite::ByOperator(write) => {
-                    apply_addon(context, addon, (kind, planned, write), before, fields).await
+                    apply_addon(context, snapshot, (kind, planned, write), before, fields).await
                 }
                 AddonWrite::ByFlux(_) | AddonWrite::AfterOtherKind => Ok(Written::default()),
             };
@@ -173,7 +172,8 @@ async fn apply_sources(
     let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
     for ((kind, source), write) in sources.filter_map(with_kind).zip(&decision.sources) {
         let found = snapshot.source(source).cloned();
-        let delivery = deliver::carry_out(context, (kind, source, write), (found, None)).await?;
+        let delivery =
+            deliver::carry_out(context, (kind, source, write), (found, None), snapshot.now).await?;
         if let Some(hold) = delivery.hold {
             let addons = available.planned().map(|planned| addon_of(planned).to_owned());
             receipts.existing = addons.map(|addon| (addon, hold.clone())).collect();
@@ -204,12 +204,13 @@ struct Fields<'a> {
 
 async fn apply_addon(
     context: &Context,
-    addon: &ClusterAddon,
+    snapshot: &Snapshot,
     decided: (FluxKind, &PlannedObject, &Write),
     before: (Option<Arc<FluxObject>>, Option<&SpecDigest>),
     fields: Fields<'_>,
 ) -> Result<Written, RequestError> {
-    let delivery = deliver::carry_out(context, decided, before).await?;
+    let addon = &*snapshot.addon;
+    let delivery = deliver::carry_out(context, decided, before, snapshot.now).await?;
     if let Some(manager) = &delivery.repaired {
         events::repaired(context, addon, &decided.1.id, manager).await;
     }

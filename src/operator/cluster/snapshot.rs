@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::super::context::Context;
 use super::super::deliver;
 use super::super::git_delivery::is_removed_from_git;
@@ -18,17 +20,19 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
 /// Takes the snapshot of the addons of a Cluster.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 pub(super) async fn take(
     context: &Context,
     addon: Arc<ClusterAddon>,
     target: &Target<'_>,
 ) -> Result<Snapshot, RequestError> {
+    let now = context.clock.now();
     if let Target::Available(available) = target {
         recall(context, &addon, available).await?;
-        deliver::look_again(context, &available.plan).await?;
-        find_taken_names(context, &addon, available).await?;
+        deliver::look_again(context, &available.plan, now).await?;
+        find_taken_names(context, &addon, available, now).await?;
     }
-    Ok(snapshot(context, addon, target))
+    Ok(snapshot(context, addon, target, now))
 }
 
 /// Updates the cache with objects of addons that the release does not have, and that only the status names.
@@ -51,6 +55,7 @@ async fn find_taken_names(
     context: &Context,
     addon: &ClusterAddon,
     available: &Available<'_>,
+    now: Timestamp,
 ) -> Result<(), RequestError> {
     if available.delivery() != Delivery::Apply {
         return Ok(());
@@ -61,14 +66,14 @@ async fn find_taken_names(
         let other = context.caches.flux.get(other_kind(kind.as_str()), &key);
         let is_known = context.caches.flux.get(kind, &key).or_else(|| context.occupants.get(kind, &key));
         if waits_for_other_kind(other.as_ref().map(|other| &other.object), addon) && is_known.is_none() {
-            deliver::existing_object(context, kind, planned).await?;
+            deliver::existing_object(context, (kind, planned), now).await?;
         }
     }
     Ok(())
 }
 
 /// Returns the snapshot of the addons of a Cluster.
-fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) -> Snapshot {
+fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>, now: Timestamp) -> Snapshot {
     let key = Key::of(&*addon);
     let mut objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key));
     let reported = addon.status.iter().flat_map(|status| &status.addons);
@@ -93,7 +98,8 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
     };
     let with_kind = |planned: &'_ PlannedObject| Some((planned.kind()?, planned.id.clone()));
     let all: Vec<_> = plan.into_iter().flat_map(|plan| plan.objects()).filter_map(with_kind).collect();
-    let repairs = all.iter().map(|(kind, id)| (id.clone(), deliver::repairs(context, *kind, &id.key())));
+    let repairs =
+        all.iter().map(|(kind, id)| (id.clone(), deliver::repairs(context, (*kind, &id.key()), now)));
     let sources = all.iter().filter(|(kind, _)| kind.is_source());
     Snapshot {
         sources: sources.filter_map(|(kind, id)| context.caches.flux.get(*kind, &id.key())).collect(),
@@ -104,7 +110,7 @@ fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>) ->
         namespace: deliver::namespace_owner(context, &key.namespace),
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
-        now: context.clock.now(),
+        now,
         addon,
     }
 }

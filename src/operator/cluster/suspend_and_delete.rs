@@ -108,6 +108,7 @@ pub(super) async fn suspend_and_delete(
 }
 
 /// Gathers the facts about a Cluster. Reads the objects after all requests: Flux or a user may have written one in between.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 async fn gather<'a>(
     context: &Context,
     key: &'a Key,

@@ -17,6 +17,7 @@ use crate::runtime::cache::Key;
 const LIST_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Gathers the facts about a publication.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 pub(super) async fn gather<'a>(
     context: &'a Context,
     key: &'a Key,

@@ -60,7 +60,7 @@ impl Delivery<'_> {
             namespace_state,
             owners: self.owners(planned, found.as_deref()),
             namespace: deliver::namespace_owner(context, &planned.id.namespace),
-            repairs: kind.map_or(RepairState::NONE, |kind| deliver::repairs(context, kind, &key)),
+            repairs: kind.map_or(RepairState::NONE, |kind| deliver::repairs(context, (kind, &key), self.now)),
             occupant: kind.and_then(|kind| context.occupants.get(kind, &key)),
             found,
             expected,
@@ -119,7 +119,7 @@ impl Delivery<'_> {
     ) -> Result<(Option<SpecDigest>, Option<Verdict>), ReconcileError> {
         let Some(kind) = planned.kind() else { return Ok((None, None)) };
         let before = (state.found.clone(), state.expected.as_ref());
-        let delivery = deliver::carry_out(self.context, (kind, planned, write), before).await?;
+        let delivery = deliver::carry_out(self.context, (kind, planned, write), before, self.now).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }

@@ -76,6 +76,7 @@ pub(super) async fn delete(context: &Context, stack: Arc<ClusterStack>) -> Resul
 }
 
 /// Gathers the facts about a deleted `ClusterStack`, and the time after all requests.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 async fn gather<'a>(context: &Context, stack: &'a ClusterStack) -> Result<Facts<'a>, ReconcileError> {
     let (deletion, owned) = gather_deletion(context, stack).await?;
     let (key, now) = (Key::of(stack), context.clock.now());
@@ -192,7 +193,9 @@ async fn kept_by_others(
 fn act(context: &Context, facts: &Facts, deletion: &Deletion) -> bool {
     match deletion {
         Deletion::OrphanClusters(clusters) => {
-            clusters.iter().for_each(|cluster| context.triggers.clusters.now(cluster.clone()));
+            for cluster in clusters {
+                context.triggers.clusters.now(cluster.clone());
+            }
             true
         }
         Deletion::DeleteSource { committed, .. } => source::remove_from_git(context, &facts.key, committed),
@@ -252,7 +255,9 @@ async fn delete_source(context: &Context, facts: &Facts<'_>, orphan: bool) -> Re
     }
     finalizer::remove(context, facts.stack).await?;
     info!(orphan, "the ClusterStack is deleted");
-    facts.others.iter().for_each(|other| context.triggers.stacks.now(other.clone()));
+    for other in &facts.others {
+        context.triggers.stacks.now(other.clone());
+    }
     Ok(())
 }
 

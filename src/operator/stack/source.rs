@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tracing::info;
 
@@ -120,13 +121,14 @@ impl Receipt {
 pub(super) async fn gather(
     context: &Context,
     stack: &ClusterStack,
+    now: Timestamp,
 ) -> Result<Result<Source, StackError>, ReconcileError> {
     let planned = match context.stack(stack) {
         Ok(planned) => planned,
         Err(error) => return Ok(Err(error)),
     };
     let plan = Arc::new(plan::stack(&planned)?);
-    deliver::look_again(context, &plan).await?;
+    deliver::look_again(context, &plan, now).await?;
     let own = plan.objects().next().filter(|_| planned.delivery.git().is_none());
     let catalog = read_catalog(context, stack, &planned, own).await;
     let expected = match planned.delivery.git() {
@@ -141,7 +143,7 @@ pub(super) async fn gather(
     let (kind, own) = (FluxKind::GitRepository, repository_key(&planned));
     Ok(Ok(Source {
         owner: controller_reference(stack),
-        repairs: deliver::repairs(context, kind, &own),
+        repairs: deliver::repairs(context, (kind, &own), now),
         occupant: context.occupants.get(kind, &own),
         stack: planned,
         plan,
@@ -234,7 +236,7 @@ async fn apply(
 ) -> Result<Delivery, ReconcileError> {
     let Some(planned) = source.plan.objects().next() else { return Ok(Delivery::default()) };
     let before = (facts.repository.repository.clone(), source.expected.as_ref());
-    Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before).await?)
+    Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before, facts.now).await?)
 }
 
 /// Forwards a request to reconcile to the followed source.

@@ -19,6 +19,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
 /// Gathers the facts about a pass. Asks the API server what Flux applied if the operator may commit.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
 pub(super) async fn gather<'a>(
     context: &Context,
     key: &'a Key,
