@@ -44,7 +44,7 @@ pub use pruning::{
     prune_candidates, prune_decision, reported_without_file, unconfirmed,
 };
 pub use receipts::{Receipts, committing, deciding_again};
-pub use roll_up::{Outcome, roll_up};
+pub use roll_up::{Outcome, judge_recorded, roll_up};
 pub use snapshot::Snapshot;
 pub use taken_back::ready_taken_back;
 

@@ -40,7 +40,7 @@ pub use self::cluster_addon::{
 };
 pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
-    kept as kept_object, ready_of, with_rest,
+    kept as kept_object, present_version, ready_of, recorded_expectation, with_rest,
 };
 pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};

@@ -18,8 +18,8 @@ use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
-    AddonFacts, ClusterFacts, ConditionStatus, Expected, Report, Verdict, cluster_addon, expected_since,
-    judge,
+    AddonFacts, ClusterFacts, ConditionStatus, Expected, Moment, Report, Verdict, cluster_addon,
+    expected_since, judge,
 };
 
 /// The report of a reconcile about a Cluster.
@@ -281,15 +281,32 @@ impl View<'_> {
         before: Option<&AddonStatus>,
         noted: Option<&RevisionBefore>,
     ) -> Option<(Verdict, AddonState)> {
-        let (object, expected) = (object?, expected?);
-        let since = expected_since(before, expected.spec_digest.as_deref()?, self.snapshot.now);
-        let moment = self.snapshot.moment(&object.kind);
+        let object = object?;
         let found = named(self.written, object).or_else(|| named(&self.snapshot.objects, object))?;
-        let revision_before = other_revision(noted, found);
-        let expected = Expected { revision_before, ..Expected::kept(expected, since)? };
+        let verdict = judge_expected(found, expected?, (before, noted), &self.snapshot.moment(&object.kind))?;
         let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");
         let deployed = deployed.map(|latest| latest.chart_version.as_str());
         let version = deployed.or(found.status.applied_revision()).map(str::to_owned);
-        Some((judge(found, &expected, &moment), AddonState { spec_digest: None, version }))
+        Some((verdict, AddonState { spec_digest: None, version }))
     }
+}
+
+/// Returns the verdict on the object of an addon by what its status says about it; `None` before its first delivery.
+#[must_use]
+pub fn judge_recorded(addon: &AddonStatus, found: &FluxObject, moment: &Moment) -> Option<Verdict> {
+    judge_expected(found, addon.expected.as_ref()?, (Some(addon), addon.revision_before.as_ref()), moment)
+}
+
+/// Returns the verdict on the object of an addon that is to have this state. `before` is its status, and `noted` the revision
+/// from before its content was changed.
+fn judge_expected(
+    found: &FluxObject,
+    expected: &AddonState,
+    (before, noted): (Option<&AddonStatus>, Option<&RevisionBefore>),
+    moment: &Moment,
+) -> Option<Verdict> {
+    let since = expected_since(before, expected.spec_digest.as_deref()?, moment.now);
+    let revision_before = other_revision(noted, found);
+    let expected = Expected { revision_before, ..Expected::kept(expected, since)? };
+    Some(judge(found, &expected, moment))
 }

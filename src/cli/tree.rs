@@ -11,7 +11,8 @@ use super::output::rendered;
 /// Show ClusterStacks and everything below them in a live cluster
 ///
 /// The levels are ClusterStack, release, cluster, addon, the Flux object that delivers the addon, and the objects
-/// that Flux applied, from its inventory. The operator reports `READY` of an addon, Flux that of a Flux object.
+/// that Flux applied, from its inventory. `READY` of a Flux object is what the operator makes of its status: an object
+/// with an earlier chart, or changed by another client, is not ready, whatever Flux says.
 ///
 /// Shows all objects in the namespace, plus ClusterStacks and releases in other namespaces that its clusters use.
 ///

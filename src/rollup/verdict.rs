@@ -241,6 +241,15 @@ impl Moment {
         Self { now, applier: Applier::unknown(), deadline: DEADLINE }
     }
 
+    /// Creates a moment for a reader who does not know whether the controller acts: its silence is not judged.
+    #[must_use]
+    pub fn of_reader(controller: &'static str, now: Timestamp) -> Self {
+        Self {
+            applier: Applier { name: controller, pulse: Pulse::Unknown { moved: Some(now) } },
+            ..Self::at(now)
+        }
+    }
+
     /// Returns the sign that the controller of the object is dead, whatever its objects wait for; `None` if there is
     /// none.
     #[must_use]

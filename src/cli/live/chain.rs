@@ -4,10 +4,10 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
-use super::flux::FluxObject;
+use super::flux::{catalog, is_true};
 use super::obstacle::{Obstacle, obstacle};
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
-use super::tree::{addon_report, catalog, titled};
+use super::tree::{addon_report, titled};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::flux::FluxKind;
@@ -217,16 +217,16 @@ impl Chain {
             let absent = if snapshot.knows(&namespace) { not_there() } else { not_read() };
             self.add(1, Role::Part, format!("ClusterStackRelease {namespace}/{name}"), &absent);
             if let Some(source) = snapshot.stack_of(&namespace, &name).and_then(catalog) {
-                self.flux(2, snapshot, FluxKind::GitRepository, &source.namespace, &source.name);
+                self.flux(2, snapshot, FluxKind::GitRepository, &source);
             }
             return;
         };
         self.conditions(&namespace, release);
         for object in release.status.iter().flat_map(|status| &status.objects) {
             let Some(kind) = FluxKind::of(&object.kind) else { continue };
-            let found = snapshot.flux(kind, &object.namespace, &object.name);
-            if found.is_none_or(|found| !is_true(&found.report())) {
-                self.flux(2, snapshot, kind, &object.namespace, &object.name);
+            let key = Key::new(&object.namespace, &object.name);
+            if !is_true(&snapshot.flux_report(kind, &key)) {
+                self.flux(2, snapshot, kind, &key);
             }
         }
     }
@@ -257,18 +257,15 @@ impl Chain {
         }
         let Some(object) = &addon.object else { return };
         if let Some(kind) = FluxKind::of(&object.kind) {
-            self.flux(depth + 1, snapshot, kind, namespace, &object.name);
+            self.flux(depth + 1, snapshot, kind, &Key::new(namespace, &object.name));
         }
     }
 
     /// Adds a Flux object, its causes, and its source.
-    fn flux(&mut self, depth: usize, snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) {
-        let what = format!("{} {namespace}/{name}", kind.as_str());
-        let Some(object) = snapshot.flux(kind, namespace, name) else {
-            return self.add_flux(depth, Role::Part, what, &snapshot.absent(kind, namespace));
-        };
-        let report = object.report();
+    fn flux(&mut self, depth: usize, snapshot: &Snapshot, kind: FluxKind, key: &Key) {
+        let (what, report) = (format!("{kind} {key}"), snapshot.flux_report(kind, key));
         self.add_flux(depth, Role::Part, what.clone(), &report);
+        let Some(object) = snapshot.flux(kind, key) else { return };
         if !is_true(&report) {
             for (condition, cause) in object.causes() {
                 if cause.message != report.message {
@@ -276,10 +273,10 @@ impl Chain {
                 }
             }
         }
-        let Some((kind, namespace, name)) = object.source() else { return };
+        let Some((kind, key)) = object.source() else { return };
         let source = self.steps.len();
-        self.flux(depth + 1, snapshot, kind, &namespace, &name);
-        let report = snapshot.flux(kind, &namespace, &name).map(FluxObject::report);
+        self.flux(depth + 1, snapshot, kind, &key);
+        let report = snapshot.flux(kind, &key).map(|_| snapshot.flux_report(kind, &key));
         if let (Some(step), Some(report)) = (self.steps.get_mut(source), report) {
             let failed = report.status == ConditionStatus::False;
             step.known = Reason::of(&report.reason).or(failed.then_some(Reason::Failed));
@@ -367,10 +364,6 @@ fn worst(steps: &[Step]) -> Option<(&Step, &[Step])> {
         }
     }
     found
-}
-
-fn is_true(report: &Report) -> bool {
-    report.status == ConditionStatus::True
 }
 
 /// Groups addons with the same report, in their order, so that each cause is reported once.

@@ -107,7 +107,7 @@ impl Ours {
             clusters.as_ref().is_none_or(|clusters| key.is_some_and(|key| clusters.contains(&key)))
         };
         let flux = snapshot.flux.iter().filter(|((_, key), object)| {
-            let label = |name: &str| object.metadata.labels.as_ref()?.get(name).map(String::as_str);
+            let label = |name: &str| object.metadata().labels.as_ref()?.get(name).map(String::as_str);
             label(MANAGED_BY) == Some(FIELD_MANAGER)
                 && is_meant(&key.namespace, label(api::labels::CLUSTER_NAME))
         });

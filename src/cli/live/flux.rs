@@ -1,63 +1,35 @@
-//! Flux's objects as the live commands read them: their conditions, references and inventories.
+//! Flux's objects as the live commands show them: what the operator observes of them, and what only the display needs.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde_json::Value;
 
-use crate::api::GitReference;
-use crate::api::conditions::Reason;
+use crate::addons::judge_recorded;
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, GitReference, Reason};
+use crate::foreign::capi::{field, text};
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::{Condition, Conditions, Status};
+use crate::foreign::flux::observed::{self, SpecDigest, Status};
+use crate::inputs::defaults::Defaults;
+use crate::names::Key;
 use crate::names::credentials::masked;
 use crate::promote::follow::Followed;
-use crate::rollup::{ConditionStatus, Report};
+use crate::rollup::{
+    ConditionStatus, Expected, Moment, Report, SourceFacts, Verdict, followed_source, judge, mirror,
+    present_version, recorded_expectation,
+};
 
 /// A Flux object.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
 pub(in crate::cli) struct FluxObject {
-    pub(super) metadata: ObjectMeta,
-    #[serde(default)]
-    spec: Spec,
-    #[serde(default)]
-    status: FluxStatus,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    #[serde(default)]
-    suspend: bool,
-    chart_ref: Option<Reference>,
-    source_ref: Option<Reference>,
-    #[serde(default)]
-    url: String,
-    #[serde(default, rename = "ref")]
-    reference: GitReference,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Reference {
-    kind: String,
-    name: String,
-    namespace: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct FluxStatus {
-    #[serde(default)]
-    conditions: Conditions,
-    #[serde(default)]
-    inventory: Inventory,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-struct Inventory {
-    #[serde(default)]
-    entries: Vec<Entry>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Entry {
-    id: String,
+    observed: observed::FluxObject,
+    /// The kind of its source.
+    source: Option<FluxKind>,
+    followed: Followed,
+    applied: Vec<Applied>,
 }
 
 /// An object that Flux applied to a cluster.
@@ -69,22 +41,28 @@ pub(in crate::cli) struct Applied {
     pub(super) name: String,
 }
 
+impl TryFrom<Value> for FluxObject {
+    type Error = serde_json::Error;
+
+    fn try_from(object: Value) -> Result<Self, Self::Error> {
+        let source = |name: &&str| FluxKind::of(text(&object, &["spec", name, "kind"]));
+        let source = ["chartRef", "sourceRef"].iter().find_map(source);
+        let url = masked(text(&object, &["spec", "url"])).into_owned();
+        let reference = field(&object, &["spec", "ref"]).map(GitReference::deserialize).transpose()?;
+        let entries = field(&object, &["status", "inventory", "entries"]).and_then(Value::as_array);
+        let applied = entries.into_iter().flatten().filter_map(|entry| applied(text(entry, &["id"])));
+        Ok(Self {
+            source,
+            followed: Followed { url, reference: reference.unwrap_or_default() },
+            applied: applied.collect(),
+            observed: observed::FluxObject::deserialize(object)?,
+        })
+    }
+}
+
 impl FluxObject {
-    /// Returns what Flux reports about the current spec: false while the object is being deleted, unknown if the object
-    /// is suspended or the report is outdated.
-    pub(super) fn report(&self) -> Report {
-        let unknown =
-            |reason: Reason, message| Report::new(ConditionStatus::Unknown, reason.as_str(), message);
-        if self.metadata.deletion_timestamp.is_some() {
-            return Report::new(ConditionStatus::False, Reason::Terminating.as_str(), "is being deleted");
-        }
-        if self.spec.suspend {
-            return unknown(Reason::Suspended, "is suspended, its state is not known");
-        }
-        match self.current("Ready") {
-            Some(ready) => report_of(ready),
-            None => unknown(Reason::Pending, "Flux has not looked at it yet"),
-        }
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        &self.observed.object
     }
 
     /// Returns the failing conditions besides `Ready`, in the order in which Flux does its work.
@@ -101,33 +79,130 @@ impl FluxObject {
             ("Stalled", Status::True),
         ];
         let found = wrong.into_iter().filter_map(|(kind, status)| {
-            let condition = self.current(kind).filter(|condition| condition.status == status)?;
-            Some((kind, Report { status: ConditionStatus::False, ..report_of(condition) }))
+            let condition = self.observed.current_with(kind, status)?;
+            Some((kind, Report::new(ConditionStatus::False, &condition.reason, &condition.message)))
         });
         found.collect()
     }
 
-    fn current(&self, kind: &str) -> Option<&Condition> {
-        let present = |seen: i64| self.metadata.generation.is_none_or(|generation| seen == generation);
-        self.status.conditions.get(kind).filter(|condition| condition.observed_generation.is_none_or(present))
-    }
-
-    /// Returns the source of the object's content: its kind, namespace and name.
-    pub(super) fn source(&self) -> Option<(FluxKind, String, String)> {
-        let reference = self.spec.chart_ref.as_ref().or(self.spec.source_ref.as_ref())?;
-        let namespace = reference.namespace.clone().or_else(|| self.metadata.namespace.clone());
-        Some((FluxKind::of(&reference.kind)?, namespace.unwrap_or_default(), reference.name.clone()))
+    /// Returns the source of the object's content.
+    pub(super) fn source(&self) -> Option<(FluxKind, Key)> {
+        Some((self.source?, self.observed.source()))
     }
 
     /// Returns the URL and the reference that a `GitRepository` follows.
     pub(super) fn followed(&self) -> Followed {
-        Followed { url: masked(&self.spec.url).into_owned(), reference: self.spec.reference.clone() }
+        self.followed.clone()
     }
 
     /// Returns the applied objects, from the inventory.
-    pub(super) fn applied(&self) -> Vec<Applied> {
-        self.status.inventory.entries.iter().filter_map(|entry| applied(&entry.id)).collect()
+    pub(super) fn applied(&self) -> &[Applied] {
+        &self.applied
     }
+
+    /// Reports a verdict: of an object that is as expected, in Flux's words.
+    fn report(&self, verdict: &Verdict) -> Report {
+        let report = verdict.report();
+        let ready = self.observed.conditions.with("Ready", Status::True);
+        match ready.filter(|_| is_true(&report)) {
+            Some(ready) => Report::new(report.status, &ready.reason, &ready.message),
+            None => report,
+        }
+    }
+}
+
+pub(super) fn is_true(report: &Report) -> bool {
+    report.status == ConditionStatus::True
+}
+
+/// Returns the source in which the operator finds a stack's releases, if the stack sets it.
+pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
+    Defaults::default().source_key(stack)
+}
+
+/// Reports the condition `SourceReady` of a `ClusterStack`.
+pub(super) fn source_ready(stack: &ClusterStack) -> Report {
+    let conditions = stack.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let generation = stack.metadata.generation.unwrap_or_default();
+    mirror(conditions, generation, ConditionType::SourceReady.as_str())
+}
+
+/// Flux's objects by kind and key.
+type Objects = BTreeMap<(FluxKind, Key), FluxObject>;
+
+/// Reports on Flux objects as the operator judges them: by what the statuses of stackflux's objects expect of them. An object
+/// that no status names counts as its owner planned it.
+pub(super) fn reports<'a>(
+    objects: &Objects,
+    addons: impl Iterator<Item = &'a ClusterAddon>,
+    releases: impl Iterator<Item = &'a ClusterStackRelease>,
+    stacks: impl Iterator<Item = &'a ClusterStack>,
+    now: Timestamp,
+) -> BTreeMap<(FluxKind, Key), Report> {
+    let mut reports = BTreeMap::new();
+    let mut add = |id: (FluxKind, Key), report: &dyn Fn(&FluxObject, &Moment) -> Option<Report>| {
+        let Some(object) = objects.get(&id).filter(|_| !reports.contains_key(&id)) else { return };
+        let report = report(object, &Moment::of_reader(id.0.controller(), now));
+        reports.extend(report.map(|report| (id, report)));
+    };
+    let find = |kind, key: &Key| objects.get(&(kind, key.clone())).map(|object| &object.observed);
+    for addon in addons {
+        let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+        for of in addon.status.iter().flat_map(|status| &status.addons) {
+            let Some(delivered) = &of.object else { continue };
+            let Some(kind) = FluxKind::of(&delivered.kind) else { continue };
+            add((kind, Key::new(namespace, &delivered.name)), &|object, moment| {
+                Some(object.report(&judge_recorded(of, &object.observed, moment)?))
+            });
+        }
+    }
+    for kept in releases.filter_map(|release| release.status.as_ref()).flat_map(|status| &status.objects) {
+        let Some(kind) = FluxKind::of(&kept.kind) else { continue };
+        add((kind, Key::new(&kept.namespace, &kept.name)), &|object, moment| {
+            let version = present_version(&object.observed, find);
+            let expected = recorded_expectation(kept, version, now)?;
+            Some(object.report(&judge(&object.observed, &expected, moment)))
+        });
+    }
+    for stack in stacks {
+        let Some(key) = catalog(stack) else { continue };
+        add((FluxKind::GitRepository, key.clone()), &|object, moment| {
+            let report = object.report(&followed(stack, &key, &object.observed, *moment)?);
+            // Only the operator knows whether source-controller acts.
+            let is_silent = |ready: &Report| ready.reason == Reason::ApplierUnavailable.as_str();
+            let silent = Some(source_ready(stack)).filter(|ready| is_silent(ready) && is_true(&report));
+            Some(silent.unwrap_or(report))
+        });
+    }
+    for id in objects.keys() {
+        add(id.clone(), &|object, moment| {
+            let found = &object.observed;
+            let (spec_digest, version) = (found.spec_digest.clone(), present_version(found, find));
+            let expected = Expected { spec_digest, version, revision_before: None, since: now };
+            Some(object.report(&judge(found, &expected, moment)))
+        });
+    }
+    reports
+}
+
+/// Returns the verdict on the `GitRepository` that a `ClusterStack` follows.
+fn followed(
+    stack: &ClusterStack,
+    key: &Key,
+    found: &observed::FluxObject,
+    moment: Moment,
+) -> Option<Verdict> {
+    let recorded = stack.spec_digest_of(&key.to_string());
+    let facts = SourceFacts {
+        found: Some(found),
+        is_ours: stack.spec.source.as_ref().is_some_and(|source| source.git.is_some()),
+        expected: Some(recorded.map_or_else(|| found.spec_digest.clone(), SpecDigest::kept)),
+        old: stack.status.as_ref().and_then(|status| status.source.as_ref()),
+        is_read: false,
+        key: key.clone(),
+        moment,
+    };
+    followed_source(facts).1
 }
 
 /// Parses an entry of an inventory: `<namespace>_<name>_<group>_<kind>`, with a colon in the name as two underscores
@@ -137,8 +212,4 @@ fn applied(id: &str) -> Option<Applied> {
     let (rest, _group) = rest.rsplit_once('_')?;
     let (namespace, name) = rest.split_once('_')?;
     Some(Applied { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.replace("__", ":") })
-}
-
-fn report_of(condition: &Condition) -> Report {
-    Report::new(condition.status, &condition.reason, &condition.message)
 }

@@ -2,9 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::snapshot::{Member, Snapshot, mirrored};
+use super::flux::{is_true, source_ready};
+use super::snapshot::{Member, Snapshot};
 use crate::addons::{Installation, lack};
-use crate::api::{ClusterStack, ConditionType, Reason, labels};
+use crate::api::{ClusterStack, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::gate;
 use crate::names::{Key, ReleaseName};
@@ -62,7 +63,7 @@ pub(super) fn obstacle(snapshot: &Snapshot, key: &Key, member: &Member) -> Obsta
         let advice = is(Reason::ClassUnknown).then(|| about_class(snapshot, key, release));
         let source =
             stack.filter(|_| is(Reason::NotYetReported)).map(|stack| (Key::of(stack), source_ready(stack)));
-        let source = source.filter(|(_, report)| report.status != ConditionStatus::True);
+        let source = source.filter(|(_, report)| !is_true(report));
         return Obstacle { report: lack.report, advice, source };
     }
     Obstacle::new(
@@ -107,11 +108,6 @@ fn in_repository<'a>(stack: &'a ClusterStack, release: &ReleaseName) -> InReposi
     if is_absent { InRepository::Absent(commit) } else { InRepository::Present }
 }
 
-fn source_ready(stack: &ClusterStack) -> Report {
-    let conditions = stack.status.as_ref().map(|status| &status.conditions);
-    mirrored(&stack.metadata, conditions, ConditionType::SourceReady)
-}
-
 /// Returns the advice for a Cluster whose class no `ClusterStack` has.
 fn about_class(snapshot: &Snapshot, cluster: &Key, release: Option<(&str, &ReleaseName)>) -> String {
     let Some((namespace, release)) = release else {
@@ -138,7 +134,7 @@ fn has_objects(snapshot: &Snapshot, cluster: &Key) -> bool {
         let name = metadata.labels.as_ref().and_then(|all| all.get(labels::CLUSTER_NAME));
         key.namespace == cluster.namespace && name == Some(&cluster.name)
     };
-    snapshot.flux.iter().any(|((kind, key), object)| !kind.is_source() && is_of(key, &object.metadata))
+    snapshot.flux.iter().any(|((kind, key), object)| !kind.is_source() && is_of(key, object.metadata()))
 }
 
 /// Whether a `ClusterStack` offers a release.

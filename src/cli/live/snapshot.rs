@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::Value;
 
 use super::Named;
-use super::flux::FluxObject;
+use super::flux::{FluxObject, reports};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
@@ -29,6 +29,8 @@ pub(in crate::cli) struct Snapshot {
     /// The Clusters and their addons, by namespace and name of the Cluster.
     pub(super) members: BTreeMap<Key, Member>,
     pub(super) flux: BTreeMap<(FluxKind, Key), FluxObject>,
+    /// The reports on them.
+    reports: BTreeMap<(FluxKind, Key), Report>,
     /// Whether only Clusters with certain labels were requested.
     pub(super) selected: bool,
     /// The kinds that could not be read: whether their objects exist is unknown.
@@ -72,15 +74,19 @@ impl Snapshot {
             objects
                 .into_iter()
                 .flatten()
-                .map(move |object| ((kind, Key::of_metadata(&object.metadata)), object))
+                .map(move |object| ((kind, Key::of_metadata(object.metadata())), object))
         });
+        let flux = flux.collect();
+        let addons = members.values().filter_map(|member| member.addon.as_ref());
+        let reports = reports(&flux, addons, lists.releases.iter(), lists.stacks.iter(), now);
         Self {
             now,
             namespace,
             stacks: lists.stacks.into_iter().map(|stack| (Key::of(&stack), stack)).collect(),
             releases: lists.releases.into_iter().map(|release| (Key::of(&release), release)).collect(),
             members,
-            flux: flux.collect(),
+            flux,
+            reports,
             selected,
             unread,
             is_narrow: lists.is_narrow,
@@ -140,11 +146,17 @@ impl Snapshot {
 
     /// Returns what the `GitRepository` with this name follows; `None` if it was not read or does not exist.
     pub(in crate::cli) fn followed(&self, namespace: &str, name: &str) -> Option<Followed> {
-        self.flux(FluxKind::GitRepository, namespace, name).map(FluxObject::followed)
+        self.flux(FluxKind::GitRepository, &Key::new(namespace, name)).map(FluxObject::followed)
     }
 
-    pub(super) fn flux(&self, kind: FluxKind, namespace: &str, name: &str) -> Option<&FluxObject> {
-        self.flux.get(&(kind, Key::new(namespace, name)))
+    pub(super) fn flux(&self, kind: FluxKind, key: &Key) -> Option<&FluxObject> {
+        self.flux.get(&(kind, key.clone()))
+    }
+
+    /// Reports on a Flux object, as the operator judges it.
+    pub(super) fn flux_report(&self, kind: FluxKind, key: &Key) -> Report {
+        let report = self.reports.get(&(kind, key.clone()));
+        report.cloned().unwrap_or_else(|| self.absent(kind, &key.namespace))
     }
 
     /// Reports an absent Flux object: as missing if its kind and namespace were read, otherwise as unknown.

@@ -4,22 +4,24 @@ mod blocking;
 mod counted;
 mod deleting;
 mod holder;
+mod observed;
 mod obstacle;
 mod rolled;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::flux::FluxObject;
 use super::snapshot::{Lists, Snapshot, age};
 use super::{Named, chain, events, overview, tree};
 use crate::foreign::flux::FluxKind;
+use observed::{flux, pinned};
 use rolled::{addon, addon_without_release};
 
 const RELEASE: &str = "docker-demo-1-34-v1";
 /// A release that the ClusterStack does not offer.
 const NOT_OFFERED: &str = "docker-demo-1-34-v9";
 const NOW: &str = "2026-11-21T12:00:00Z";
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn read<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()
@@ -37,19 +39,6 @@ fn metadata(namespace: &str, name: &str) -> Value {
         "namespace": namespace, "name": name, "generation": 1, "creationTimestamp": "2026-11-21T10:00:00Z",
         "labels": {"app.kubernetes.io/managed-by": "stackflux"},
     })
-}
-
-fn flux(namespace: &str, name: &str, spec: &Value, conditions: &[Value], inventory: &[&str]) -> FluxObject {
-    let entries: Vec<_> = inventory.iter().map(|id| json!({"id": id, "v": "v1"})).collect();
-    let mut metadata = metadata(namespace, name);
-    if let Some((cluster, _)) = name.split_once('.') {
-        metadata["labels"]["cluster.x-k8s.io/cluster-name"] = json!(cluster);
-    }
-    read(json!({
-        "metadata": metadata,
-        "spec": spec,
-        "status": {"conditions": conditions, "inventory": {"entries": entries}},
-    }))
 }
 
 fn cluster(namespace: &str, name: &str, topology: &Value, initialized: bool) -> Value {
@@ -86,8 +75,14 @@ fn lists() -> Lists {
         condition("Ready", "False", "UpgradeFailed", FAILED),
         condition("Released", "False", "UpgradeFailed", "Deployment kube-system/cni is not ready"),
     ];
-    let chart = json!({"chartRef": {"kind": "HelmChart", "name": "cni-1", "namespace": "stacks"}});
+    let chart = observed::chart();
     let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
+    let release = |namespace, name, spec: &Value, conditions: &[Value], applied: &[&str]| {
+        flux((FluxKind::HelmRelease, namespace, name), spec, conditions, applied)
+    };
+    let repository = |name, spec: &Value, conditions: &[Value]| {
+        flux((FluxKind::GitRepository, "stacks", name), spec, conditions, &[])
+    };
     let applied = ["kube-system_cni_apps_DaemonSet", "_system__cni_rbac.authorization.k8s.io_ClusterRole"];
     Lists {
         is_narrow: false,
@@ -111,9 +106,9 @@ fn lists() -> Lists {
             (
                 FluxKind::HelmRelease,
                 Some(vec![
-                    flux("prod", "one.cni", &chart, &installed("kube-system/cni", "CNI@v1"), &applied),
-                    flux("prod", "two.cni", &chart, &failed, &[]),
-                    flux(
+                    release("prod", "one.cni", &chart, &installed("kube-system/cni", "CNI@v1"), &applied),
+                    release("prod", "two.cni", &chart, &failed, &[]),
+                    release(
                         "stacks",
                         RELEASE,
                         &json!({}),
@@ -126,23 +121,14 @@ fn lists() -> Lists {
             (
                 FluxKind::GitRepository,
                 Some(vec![
-                    flux(
-                        "stacks",
-                        "demo-catalog",
-                        &json!({}),
-                        &fetched("main@sha1:0123456789abcdef0123456789abcdef01234567"),
-                        &[],
-                    ),
-                    flux(
-                        "stacks",
-                        RELEASE,
-                        &json!({}),
-                        &fetched("sha1:0123456789abcdef0123456789abcdef01234567"),
-                        &[],
-                    ),
+                    repository("demo-catalog", &json!({}), &fetched(&format!("main@sha1:{COMMIT}"))),
+                    repository(RELEASE, &pinned(), &fetched(&format!("sha1:{COMMIT}"))),
                 ]),
             ),
-            (FluxKind::HelmChart, Some(vec![flux("stacks", "cni-1", &source, &packaged, &[])])),
+            (
+                FluxKind::HelmChart,
+                Some(vec![flux((FluxKind::HelmChart, "stacks", "cni-1"), &source, &packaged, &[])]),
+            ),
         ],
         selected: false,
     }
@@ -313,7 +299,7 @@ fn why_explains_a_cluster_without_addons() {
 fn why_sends_no_orphaned_cluster_to_another_namespace() {
     let mut lists = lists();
     if let Some((_, Some(releases))) = lists.flux.first_mut() {
-        releases.push(flux("prod", "lost.cni", &json!({"suspend": true}), &[], &[]));
+        releases.push(flux((FluxKind::HelmRelease, "prod", "lost.cni"), &json!({"suspend": true}), &[], &[]));
     }
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "lost").unwrap();

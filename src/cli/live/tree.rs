@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Named;
-use super::flux::FluxObject;
+use super::flux::{FluxObject, catalog};
 use super::obstacle::obstacle;
 use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
 use crate::api::cluster_addon::AddonStatus;
@@ -120,7 +120,7 @@ fn stack_node(
     let report = ready(&stack.metadata, stack.status.as_ref().map(|status| &status.conditions));
     let mut node = Node::new("ClusterStack", key, created(&stack.metadata), &report);
     if let Some(source) = catalog(stack) {
-        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &source.namespace, &source.name));
+        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &source));
     }
     let there = snapshot.releases.keys().filter(|found| found.namespace == key.namespace);
     let there = there.filter_map(|found| found.name.parse().ok());
@@ -143,16 +143,6 @@ fn stack_node(
     node
 }
 
-/// Returns the source in which the operator finds a stack's releases, if the stack sets it.
-pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
-    let Key { namespace, name } = Key::of(stack);
-    let source = stack.spec.source.as_ref()?;
-    let Some(reference) = &source.git_repository_ref else {
-        return Some(Key { namespace, name: format!("{name}-catalog") });
-    };
-    Some(Key { namespace: reference.namespace.clone().unwrap_or(namespace), name: reference.name.clone() })
-}
-
 fn release_node(
     snapshot: &Snapshot,
     namespace: &str,
@@ -167,7 +157,8 @@ fn release_node(
             let mut node = Node::new("ClusterStackRelease", &key, created(&found.metadata), &report);
             for object in found.status.iter().flat_map(|status| &status.objects) {
                 if let Some(kind) = FluxKind::of(&object.kind) {
-                    node.children.push(flux_node(snapshot, kind, &object.namespace, &object.name));
+                    let key = Key::new(&object.namespace, &object.name);
+                    node.children.push(flux_node(snapshot, kind, &key));
                 }
             }
             node
@@ -207,7 +198,7 @@ fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus, report:
     let key = Key::new("", &addon.name);
     let mut node = Node { version: version(addon), ..Node::new("Addon", &key, None, report) };
     let object = addon.object.as_ref().and_then(|object| Some((FluxKind::of(&object.kind)?, &object.name)));
-    node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, namespace, name)));
+    node.children.extend(object.map(|(kind, name)| flux_node(snapshot, kind, &Key::new(namespace, name))));
     node
 }
 
@@ -237,21 +228,19 @@ pub(super) fn addon_report(addon: &AddonStatus) -> Report {
     Report::new(status, reason, addon.message.as_deref().unwrap_or_default())
 }
 
-fn flux_node(snapshot: &Snapshot, kind: FluxKind, namespace: &str, name: &str) -> Node {
-    let key = Key::new(namespace, name);
-    let Some(object) = snapshot.flux(kind, namespace, name) else {
-        return Node::new(kind.as_str(), &key, None, &snapshot.absent(kind, namespace));
-    };
-    let mut node = Node::new(kind.as_str(), &key, created(&object.metadata), &object.report());
-    node.children = applied(object);
+fn flux_node(snapshot: &Snapshot, kind: FluxKind, key: &Key) -> Node {
+    let (object, report) = (snapshot.flux(kind, key), snapshot.flux_report(kind, key));
+    let mut node =
+        Node::new(kind.as_str(), key, object.and_then(|object| created(object.metadata())), &report);
+    node.children = object.map(applied).unwrap_or_default();
     node
 }
 
 fn applied(object: &FluxObject) -> Vec<Node> {
-    let nodes = object.applied().into_iter().map(|applied| Node {
-        kind: applied.kind,
-        namespace: applied.namespace,
-        name: applied.name,
+    let nodes = object.applied().iter().map(|applied| Node {
+        kind: applied.kind.clone(),
+        namespace: applied.namespace.clone(),
+        name: applied.name.clone(),
         version: String::new(),
         ready: None,
         reason: String::new(),

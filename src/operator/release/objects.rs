@@ -26,7 +26,10 @@ use crate::names::AddonName;
 use crate::plan::delivery::{Action, NamespaceState};
 use crate::plan::write::{RepairState, Write};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
-use crate::rollup::{self, ConditionStatus, Expected, ObjectFacts, Verdict, kept_object, object_since};
+use crate::rollup::{
+    self, ConditionStatus, Expected, ObjectFacts, Verdict, kept_object, object_since, present_version,
+    recorded_expectation,
+};
 use crate::runtime::cache::Key;
 use crate::subscription::{DecidedObject, DeliveryMode, ObjectState, ReleaseWrite};
 
@@ -243,29 +246,15 @@ pub(super) fn recorded_objects(
             Some(FluxKind::HelmChart) if is_class(&kept.name) => Step::ClusterClass,
             Some(FluxKind::HelmChart | FluxKind::GitRepository) => Step::Sources,
         };
-        let state =
-            AddonState { spec_digest: kept.spec_digest.clone(), version: present_version(context, &id) };
-        let since = kept.spec_digest.as_deref().map(|digest| object_since(Some(kept), digest, now));
-        let expected = since.and_then(|since| Expected::kept(&state, since));
         let found = FluxKind::of(&id.kind).and_then(|kind| context.caches.flux.get(kind, &id.key()));
+        let find = |kind, key: &Key| context.caches.flux.get(kind, key);
+        let version = found.as_deref().and_then(|found| present_version(found, find));
+        let expected = recorded_expectation(kept, version, now);
         let found = (found.as_deref(), context.namespace_state(&id.name));
         let verdict = expected.as_ref().and_then(|expected| judge(context, &id, found, expected, now));
         ObjectFacts { id, step, expected: expected.map(|expected| expected.spec_digest), verdict }
     };
     object.status.iter().flat_map(|status| &status.objects).map(facts).collect()
-}
-
-/// Returns the version that an object delivers now, because the planned version is unknown.
-fn present_version(context: &Context, id: &ObjectId) -> Option<String> {
-    let flux = &context.caches.flux;
-    let found = flux.get(FluxKind::of(&id.kind)?, &id.key())?;
-    match found.kind() {
-        FluxKind::GitRepository => Some(found.refers_to.commit.clone()),
-        FluxKind::HelmChart | FluxKind::Kustomization => {
-            Some(flux.get(FluxKind::GitRepository, &found.source())?.refers_to.commit.clone())
-        }
-        FluxKind::HelmRelease => found.status.helm_release().map(|latest| latest.chart_version.clone()),
-    }
 }
 
 /// Returns the applied version of each addon, if known: the version of the chart that Flux packaged, or the commit of the

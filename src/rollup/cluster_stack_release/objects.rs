@@ -1,15 +1,19 @@
 //! The objects of a release in its status.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::conditions::Reason;
-use crate::foreign::flux::observed::SpecDigest;
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
+use crate::names::Key;
 use crate::plan::{ObjectId, Step};
-use crate::rollup::Verdict;
+use crate::rollup::{Expected, Verdict};
 
 /// The facts about one object of a release.
 #[derive(Clone, Debug)]
@@ -71,6 +75,42 @@ pub fn kept<'a>(objects: &'a [GeneratedObject], id: &ObjectId) -> Option<&'a Gen
     objects
         .iter()
         .find(|object| (&object.kind, &object.namespace, &object.name) == (&id.kind, &id.namespace, &id.name))
+}
+
+/// Returns what is expected of an object in the status of a release if it is to deliver this version; `None` before its
+/// first write.
+#[must_use]
+pub fn recorded_expectation(
+    kept: &GeneratedObject,
+    version: Option<String>,
+    now: Timestamp,
+) -> Option<Expected> {
+    let since = expected_since(Some(kept), kept.spec_digest.as_deref()?, now);
+    Expected::kept(&AddonState { spec_digest: kept.spec_digest.clone(), version }, since)
+}
+
+/// Returns the version that an object delivers as it is now, for objects whose planned version is unknown. `find` returns
+/// another existing object.
+pub fn present_version<Found: Deref<Target = FluxObject>>(
+    object: &FluxObject,
+    find: impl Fn(FluxKind, &Key) -> Option<Found>,
+) -> Option<String> {
+    match &object.status {
+        KindStatus::GitRepository(status) => {
+            let pinned = Some(&object.refers_to.commit).filter(|commit| !commit.is_empty()).cloned();
+            let fetched = || status.artifact.as_ref()?.revision.rsplit(':').next().map(str::to_owned);
+            pinned.or_else(fetched)
+        }
+        KindStatus::HelmChart(_) | KindStatus::Kustomization(_) => {
+            let source = find(FluxKind::GitRepository, &object.source())?;
+            present_version(&source, find)
+        }
+        KindStatus::HelmRelease(status) => {
+            let chart = find(FluxKind::HelmChart, &object.source());
+            let packaged = chart.and_then(|chart| Some(chart.status.artifact()?.revision.clone()));
+            packaged.or_else(|| status.history.first().map(|latest| latest.chart_version.clone()))
+        }
+    }
 }
 
 /// Returns the time since which an object is expected to have its current state; deadlines count from it. `old` is the

@@ -95,8 +95,9 @@ fn with_failing_source(suspended: bool) -> Snapshot {
     let refused = [condition("Ready", "False", "GitOperationFailed", "connection refused")];
     let waits = [condition("Ready", "False", "NoSourceArtifact", "no artifact")];
     let source = json!({"sourceRef": {"kind": "GitRepository", "name": RELEASE}});
-    lists.flux[2].1 = Some(vec![flux("stacks", RELEASE, &json!({}), &refused, &[])]);
-    lists.flux[3].1 = Some(vec![flux("stacks", "cni-1", &source, &waits, &[])]);
+    let repository = flux((FluxKind::GitRepository, "stacks", RELEASE), &pinned(), &refused, &[]);
+    lists.flux[2].1 = Some(vec![repository]);
+    lists.flux[3].1 = Some(vec![flux((FluxKind::HelmChart, "stacks", "cni-1"), &source, &waits, &[])]);
     let waiting = addon("prod", "two", "Waiting", "SourceNotReady", "HelmChart is not ready");
     let ready = addon("prod", "one", "Applied", "Applied", "");
     let suspend = |mut object: Value| {

@@ -26,8 +26,6 @@ struct Situation {
 const OFFERED: Situation =
     Situation { namespace: "prod", repository: Some(&[NOT_OFFERED]), versions: &["v9"], suspended: false };
 
-const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-
 impl Situation {
     /// Returns the `ClusterStack` with the part of its status that names the stack repository.
     fn stack(&self, is_wanted: bool) -> ClusterStack {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::observed::{chart, pinned};
 use super::{RELEASE, metadata, read};
 use crate::addons::{Installation, lack};
 use crate::api::cluster_addon::{AddonObject, AddonState, ClusterAddonStatus, RenderedInputs};
@@ -27,7 +28,7 @@ use crate::subscription::{CatalogFacts, Role};
 
 /// Returns the time at which the operator wrote the status.
 fn then() -> Timestamp {
-    "2026-11-21T11:00:00Z".parse().unwrap()
+    "2026-11-21T11:45:00Z".parse().unwrap()
 }
 
 /// Returns the content of a release with one addon.
@@ -49,7 +50,7 @@ fn content() -> Release {
 }
 
 fn release_status() -> ClusterStackReleaseStatus {
-    let object = |kind: &str, step, verdict| ObjectFacts {
+    let object = |kind: &str, spec: Value, step, verdict| ObjectFacts {
         id: ObjectId {
             api_version: "v1".to_owned(),
             kind: kind.to_owned(),
@@ -57,7 +58,7 @@ fn release_status() -> ClusterStackReleaseStatus {
             name: RELEASE.to_owned(),
         },
         step,
-        expected: Some(SpecDigest::kept("digest")),
+        expected: Some(SpecDigest::of(spec)),
         verdict: Some(verdict),
     };
     let facts = ReleaseFacts {
@@ -67,8 +68,8 @@ fn release_status() -> ClusterStackReleaseStatus {
         content: ContentFacts::Known { release: &content(), mutated: None },
         provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), ""),
         objects: vec![
-            object("GitRepository", Step::Sources, Verdict::Fetched),
-            object("HelmRelease", Step::ClusterClass, Verdict::Applied),
+            object("GitRepository", pinned(), Step::Sources, Verdict::Fetched),
+            object("HelmRelease", json!({}), Step::ClusterClass, Verdict::Applied),
         ],
         class_hold: None,
         usage: Usage { clusters: 3, ..Usage::default() },
@@ -99,7 +100,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
         hold: None,
         object: Some(AddonObject { kind: "HelmRelease".to_owned(), name: format!("{cluster}.cni") }),
         expected: Some(AddonState {
-            spec_digest: Some("digest".to_owned()),
+            spec_digest: Some(SpecDigest::of(chart()).to_string()),
             version: Some("1.0.0".to_owned()),
         }),
         observed: None,
