@@ -293,15 +293,19 @@ impl Chain {
         path
     }
 
-    /// Returns the advice about the last blocking step whose reason is known.
+    /// Returns the advice about the last blocking step whose reason is known. If no condition is an issue yet, the advice is
+    /// about the object that is one.
     fn advice(&self) -> Action {
         let path = self.blocking();
         // The reason `Several` has no advice of its own.
         let says = |step: &&Step| Some((step.what.clone(), step.known.filter(|it| *it != Reason::Several)?));
-        let last = || path.last().map(|step| step.what.clone());
-        let (about, reason) = match path.iter().rev().find_map(says) {
-            Some((what, reason)) => (Some(what), reason),
-            None => (last(), Reason::Failed),
+        let issue = || self.steps.iter().find(|step| step.status == ConditionStatus::False);
+        let (about, reason) = match (path.iter().rev().find_map(says), path.last()) {
+            (Some((what, reason)), _) => (Some(what), reason),
+            (None, Some(last)) => (Some(last.what.clone()), Reason::Failed),
+            (None, None) => issue().map_or((None, Reason::Failed), |step| {
+                (Some(step.what.clone()), Reason::of(&step.reason).unwrap_or(Reason::Failed))
+            }),
         };
         Action { about, text: reason.action().to_owned(), reference: Some(reference(reason)) }
     }

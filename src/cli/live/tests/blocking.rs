@@ -178,3 +178,17 @@ fn why_advice_changes_with_repeated_failures() {
         advises(&text, "addon cni", advice);
     }
 }
+
+/// The operator does not run, so that its status does not know the change yet.
+#[test]
+fn why_names_an_object_before_its_conditions_do() {
+    let mut lists = lists();
+    let spec = json!({"chartRef": {"kind": "HelmChart", "name": "other", "namespace": "stacks"}});
+    let ready = [condition("Ready", "True", "UpgradeSucceeded", "")];
+    lists.flux[0].1 = Some(vec![flux((FluxKind::HelmRelease, "prod", "one.cni"), &spec, &ready, &[])]);
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "one").unwrap();
+    let chain = chain::chain(&snapshot, key, member, Some("cni")).unwrap();
+    assert!(!chain.is_ready());
+    advises(&chain.text(), "HelmRelease prod/one.cni", "foreign");
+}
