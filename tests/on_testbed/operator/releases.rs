@@ -169,6 +169,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
     scenario.upgrade("a", V1);
     scenario.clusters.delete(&scenario.namespace, &["c".to_owned()]).unwrap();
     scenario.wait("clusterstack", STACK, "2 of 2 again", is("2 of 2 Clusters are ready"));
+    scenario.wait_gone("clusteraddon", "cluster-addon-c");
     for arguments in [&["status"][..], &["tree"], &["why", "a"]] {
         let run = live(&scenario, arguments);
         assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.stdout, run.stderr);
