@@ -16,7 +16,9 @@ use crate::gate::{self, Hold};
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, ReleaseName};
-use crate::plan::delivery::{Action, Baseline, action, digest_of_shared, waits_for_other_kind};
+use crate::plan::delivery::{
+    Action, Baseline, Purpose, action, digest_of_shared, suspension, waits_for_other_kind,
+};
 use crate::plan::write::{Write, WriteFacts, write};
 use crate::plan::{Plan, PlanError, PlannedObject, Step};
 use crate::release::Release;
@@ -162,8 +164,8 @@ impl Delivery {
 pub struct AddonAction {
     /// The write that brings it to its planned state.
     pub write: AddonWrite,
-    /// Whether the settings suspend it.
-    pub suspend: bool,
+    /// The value to write to its `spec.suspend` according to the settings; `None` if the field stays.
+    pub suspend: Option<bool>,
 }
 
 /// The write that brings the object of an addon to its planned state.
@@ -297,8 +299,17 @@ fn addon_action(
             write => AddonWrite::ByOperator(write),
         }
     };
-    let settings = available.stack.flux.addons.get(name);
-    AddonAction { write, suspend: settings.is_some_and(|settings| settings.suspend) }
+    AddonAction { write, suspend: suspend_by_settings(snapshot, available, planned) }
+}
+
+/// Decides the value to write to `spec.suspend` of the object of an addon.
+fn suspend_by_settings(snapshot: &Snapshot, available: &Available, planned: &PlannedObject) -> Option<bool> {
+    let settings = available.stack.flux.addons.get(addon_of(planned));
+    let suspend = settings.is_some_and(|settings| settings.suspend);
+    match snapshot.existing(planned) {
+        Some(found) => suspension(found, Purpose::Deliver { suspend }),
+        None => suspend.then_some(true),
+    }
 }
 
 /// Whether a `ClusterAddon` has an object of the other kind with the name of a planned object.

@@ -21,7 +21,11 @@ fn short(decision: &Decision) -> String {
             AddonWrite::ByFlux(action) => format!("{action:?}"),
             AddonWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
         };
-        let suspend = if action.suspend { " suspended" } else { "" };
+        let suspend = match action.suspend {
+            Some(true) => " suspend",
+            Some(false) => " resume",
+            None => "",
+        };
         format!(" {name}={write}{suspend}")
     });
     delivery + &actions.collect::<String>()
@@ -133,7 +137,34 @@ fn held_cluster_is_not_written() {
 fn settings_suspend_single_addons() {
     let flux = json!({"addons": {"cni": {"suspend": true}, "ccm": {}}});
     let set = |scene: &mut Scene| scene.fixture.stack.flux = serde_json::from_value(flux).unwrap();
-    assert_eq!(short(&decided(set)), "Apply ccm=Apply cni=Apply suspended policies=Apply");
+    assert_eq!(short(&decided(set)), "Apply ccm=Apply cni=Apply suspend policies=Apply");
+}
+
+#[test]
+fn settings_resume_only_what_they_suspended() {
+    let by = |manager: &str| {
+        let fields = json!({"f:spec": {"f:suspend": {}}});
+        let metadata = json!({"managedFields": [{"manager": manager, "fieldsV1": fields}]});
+        json!({"spec": {"suspend": true}, "metadata": metadata})
+    };
+    let mut terminating = suspended();
+    merge(&mut terminating, &deleted());
+    for (suspends, changes, expected, why) in [
+        (true, json!({}), Some(true), "it runs"),
+        (true, by("kubectl"), None, "it is suspended already"),
+        (true, deleted(), None, "it is being deleted"),
+        (false, json!({}), None, "it runs"),
+        (false, by(labels::SUSPEND_FIELD_MANAGER), Some(false), "the settings suspended it"),
+        (false, by("kubectl"), None, "a person suspended it"),
+        (false, terminating, None, "Flux would uninstall its addon"),
+    ] {
+        let decision = decided(|scene| {
+            let flux = json!({"addons": {"cni": {"suspend": suspends}}});
+            scene.fixture.stack.flux = serde_json::from_value(flux).unwrap();
+            scene.objects = vec![flux_object("HelmRelease", "cni", &changes)];
+        });
+        assert_eq!(decision.actions["cni"].suspend, expected, "{why}");
+    }
 }
 
 #[test]

@@ -20,7 +20,6 @@ use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
-use crate::plan::delivery::{Purpose, suspension};
 use crate::plan::repair::Wait;
 use crate::plan::write::Write;
 use crate::plan::{PlannedObject, Step, existing};
@@ -196,8 +195,8 @@ fn with_failures(receipts: Receipts, failures: &BTreeMap<&str, RequestError>) ->
 /// The writes to fields outside a plan.
 #[derive(Clone, Copy)]
 struct Fields<'a> {
-    /// Whether the settings suspend the object.
-    suspend: bool,
+    /// The value of `spec.suspend` to write, if any.
+    suspend: Option<bool>,
     /// The request to reconcile to forward.
     request: Option<&'a str>,
 }
@@ -220,7 +219,7 @@ async fn apply_addon(
     Ok(Written { expected, object, hold, wait })
 }
 
-/// Writes fields outside a plan: forwards a request to reconcile, and suspends the object according to the settings.
+/// Writes fields outside a plan: forwards a request to reconcile, and suspends or resumes the object as decided.
 async fn write_fields(
     context: &Context,
     addon: &ClusterAddon,
@@ -235,7 +234,9 @@ async fn write_fields(
     if let Some(wanted) = fields.request {
         request::forward_value(context, (kind, &key), addon, wanted).await?;
     }
-    if let Some(suspend) = suspension(&object, Purpose::Deliver { suspend: fields.suspend }) {
+    // A user may have suspended the object since the decision to resume it.
+    let may_write = |suspend: &bool| *suspend || object.metadata.suspended_by_settings;
+    if let Some(suspend) = fields.suspend.filter(may_write) {
         return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
     }
     Ok(cache.get(&key).unwrap_or(object))
@@ -264,7 +265,7 @@ async fn commit(
     let mut failures = BTreeMap::new();
     for planned in available.planned() {
         let name = addon_of(planned);
-        let suspend = decision.actions.get(name).is_some_and(|action| action.suspend);
+        let suspend = decision.actions.get(name).and_then(|action| action.suspend);
         let fields = Fields { suspend, request: decision.forwards.as_deref() };
         match find_applied(context, addon, planned, fields).await {
             Ok(Written { expected, object, .. }) => {
