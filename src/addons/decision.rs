@@ -173,7 +173,10 @@ pub struct AddonAction {
 pub enum AddonWrite {
     /// The operator writes the object.
     ByOperator(Write),
-    /// Flux applies the object from a repository; this is what Flux does, or has done.
+    /// None: Flux has applied the object as planned from a repository. Its present spec has this digest, and counts as
+    /// planned, because Flux corrects drift.
+    AppliedByFlux(SpecDigest),
+    /// Flux applies the object from a repository; this is what Flux does.
     ByFlux(Action),
     /// None before an object of the other kind is deleted.
     AfterOtherKind,
@@ -183,7 +186,7 @@ impl AddonWrite {
     /// Whether the object is as planned.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        matches!(self, Self::ByOperator(Write::Nothing) | Self::ByFlux(Action::Nothing))
+        matches!(self, Self::ByOperator(Write::Nothing) | Self::AppliedByFlux(_))
     }
 }
 
@@ -286,7 +289,10 @@ fn addon_action(
     let name = addon_of(planned);
     let found = snapshot.existing(planned).map(|found| &**found);
     let write = if available.stack.delivery.git().is_some() {
-        AddonWrite::ByFlux(action(planned, found.map(Into::into), Baseline::Plan))
+        match (action(planned, found.map(Into::into), Baseline::Plan), found) {
+            (Action::Nothing, Some(found)) => AddonWrite::AppliedByFlux(found.spec_digest.clone()),
+            (action, _) => AddonWrite::ByFlux(action),
+        }
     } else {
         let spec_digest = snapshot.addon.spec_digest_of(name).map(SpecDigest::kept);
         let found = found.or_else(|| snapshot.occupant(planned).map(|found| &**found));

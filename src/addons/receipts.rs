@@ -9,7 +9,6 @@ use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::AddonName;
-use crate::plan::delivery::Action;
 use crate::plan::repair::Wait;
 use crate::plan::write::Write;
 use crate::plan::{ObjectId, Plan, existing};
@@ -67,10 +66,8 @@ impl Receipts {
         for planned in available.planned() {
             let name = addon_of(planned);
             match decision.actions.get(name).map(|action| &action.write) {
-                Some(AddonWrite::ByFlux(Action::Nothing)) => {
-                    let found = facts.snapshot.existing(planned);
-                    let digest = found.map(|found| (name.to_owned(), found.spec_digest.clone()));
-                    receipts.expected.extend(digest);
+                Some(AddonWrite::AppliedByFlux(digest)) => {
+                    receipts.expected.insert(name.to_owned(), digest.clone());
                 }
                 Some(AddonWrite::ByFlux(_)) => {
                     receipts.on_their_way.insert(name.to_owned(), committing());

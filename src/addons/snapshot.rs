@@ -12,6 +12,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owned;
 use crate::names::Key;
+use crate::plan::existing::is_ours;
 use crate::plan::write::{RepairState, WriteFacts};
 use crate::plan::{ObjectId, PlannedObject};
 use crate::rollup::{Applier, DEADLINE, Moment};
@@ -52,6 +53,12 @@ impl Snapshot {
     #[must_use]
     pub fn existing(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
         self.get(&planned.id.kind, &planned.id.name)
+    }
+
+    /// Returns that object unless it is one of another client.
+    #[must_use]
+    pub fn ours(&self, planned: &PlannedObject) -> Option<&Arc<FluxObject>> {
+        self.existing(planned).filter(|found| is_ours((&***found).into(), planned))
     }
 
     /// Returns the existing source with the kind, namespace and name of a planned one.

@@ -1,5 +1,7 @@
 //! Sets fields of objects without a plan: annotations, the operator's label, and `spec.suspend` of Flux objects.
 
+use std::sync::Arc;
+
 use kube::Resource;
 use serde_json::{Value, json};
 
@@ -10,16 +12,15 @@ use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 
-/// Sets annotations of this object, but not of another object with the same name.
+/// Sets annotations of this object, but not of another object with the same name. Returns the object.
 pub(super) async fn annotate<K: Stored>(
     context: &Context,
     object: &K,
     annotations: &[(&str, &str)],
-) -> Result<(), RequestError> {
+) -> Result<Arc<K>, RequestError> {
     let kind = object.resource();
     let written = context.api.patch(&Key::of(object), patch(object, annotations), &kind).await?;
-    K::cache(&context.caches, &kind).written(written);
-    Ok(())
+    Ok(K::cache(&context.caches, &kind).written(written))
 }
 
 /// Sets or unsets `spec.suspend` of this Flux object, but not of another object with the same name. The field has a separate

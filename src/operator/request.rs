@@ -1,5 +1,7 @@
 //! Forwards requests to reconcile to Flux, like `flux reconcile --with-source`.
 
+use std::sync::Arc;
+
 use kube::{Resource, ResourceExt as _};
 use tracing::warn;
 
@@ -20,41 +22,42 @@ pub async fn forward(
     handled: Option<&str>,
 ) -> Result<(), RequestError> {
     let wanted = object.annotations().get(REQUESTED_AT).filter(|wanted| handled != Some(wanted.as_str()));
-    let Some(wanted) = wanted else { return Ok(()) };
-    forward_value(context, target, object, wanted).await
+    let (kind, key) = target;
+    let found = context.caches.flux.get(kind, key);
+    let Some((wanted, found)) = wanted.zip(found) else { return Ok(()) };
+    forward_value(context, found, object, wanted).await.map(drop)
 }
 
-/// Requests a reconcile of `target` with the value of a request for `object`, unless `target` has it.
+/// Requests a reconcile of `found` with the value of a request for `object`, unless `found` has it. Returns the object.
 ///
 /// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
 pub async fn forward_value(
     context: &Context,
-    (kind, target): (FluxKind, &Key),
+    found: Arc<FluxObject>,
     object: &impl Resource<DynamicType = ()>,
     wanted: &str,
-) -> Result<(), RequestError> {
-    let Some(found) = context.caches.flux.get(kind, target) else { return Ok(()) };
+) -> Result<Arc<FluxObject>, RequestError> {
     if found.metadata.requested_at.as_deref() == Some(wanted) {
-        return Ok(());
+        return Ok(found);
     }
     match ask(context, &found, wanted, &[REQUESTED_AT]).await {
         Err(refusal) if refusal.is_refusal() => {
             warn!("a request to reconcile is not handed on: {refusal}");
             events::not_forwarded(context, object, &refusal).await;
-            Ok(())
+            Ok(found)
         }
         asked => asked,
     }
 }
 
-/// Requests a reconcile of an object with these annotations. `wanted` is a value that Flux has not handled yet: the current
-/// time if the operator itself makes the request.
+/// Requests a reconcile of an object with these annotations, and returns the object. `wanted` is a value that Flux has not
+/// handled yet: the current time if the operator itself makes the request.
 pub async fn ask(
     context: &Context,
     found: &FluxObject,
     wanted: &str,
     by: &[&str],
-) -> Result<(), RequestError> {
+) -> Result<Arc<FluxObject>, RequestError> {
     let by: Vec<_> = by.iter().map(|name| (*name, wanted)).collect();
     annotate(context, found, &by).await
 }

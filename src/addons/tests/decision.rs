@@ -18,6 +18,7 @@ fn short(decision: &Decision) -> String {
             AddonWrite::ByOperator(Write::Apply(apply)) if apply.manager.is_some() => "Repair".to_owned(),
             AddonWrite::ByOperator(Write::Apply(_)) => "Apply".to_owned(),
             AddonWrite::ByOperator(write) => format!("{write:?}"),
+            AddonWrite::AppliedByFlux(_) => "Nothing".to_owned(),
             AddonWrite::ByFlux(action) => format!("{action:?}"),
             AddonWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
         };
@@ -181,7 +182,13 @@ fn actions_follow_the_delivered_objects() {
     assert!(short(&decide(&scene.facts())).contains(&format!("{edited}=Repair")));
     by_git(&mut scene);
     let as_planned = "Commit ccm=Nothing cni=Nothing policies=Nothing";
-    assert_eq!(short(&decide(&scene.facts())), as_planned, "Flux corrects drift");
+    let decision = decide(&scene.facts());
+    assert_eq!(short(&decision), as_planned, "Flux corrects drift");
+    let receipts = Receipts::if_accepted(&scene.facts(), &decision);
+    for (object, (addon, action)) in scene.objects.iter().zip(&decision.actions) {
+        assert_eq!(action.write, AddonWrite::AppliedByFlux(object.spec_digest.clone()), "{addon}");
+        assert_eq!(receipts.expected[addon], object.spec_digest, "its present spec counts as planned");
+    }
     let scene = delivered(&["addon"]);
     assert_eq!(short(&decide(&scene.facts())), "Apply ccm=Apply cni=Apply policies=Apply");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::super::context::Context;
-use super::super::deliver::{REQUEUE_EXISTING_AFTER, applied};
+use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
 use super::super::{annotations, deliver, events, git_delivery, request, retry};
@@ -53,7 +53,7 @@ pub(super) async fn act(
             apply(context, available, (&facts.snapshot, decision)).await
         }
         (Target::Available(available), Delivery::Commit) => {
-            commit(context, key, addon, available, decision).await
+            commit(context, key, available, (&facts.snapshot, decision)).await
         }
         _ => (Receipts::without_writes(facts, decision), None),
     };
@@ -115,7 +115,9 @@ async fn apply(
                 AddonWrite::ByOperator(write) => {
                     apply_addon(context, snapshot, (kind, planned, write), before, fields).await
                 }
-                AddonWrite::ByFlux(_) | AddonWrite::AfterOtherKind => Ok(Written::default()),
+                AddonWrite::AppliedByFlux(_) | AddonWrite::ByFlux(_) | AddonWrite::AfterOtherKind => {
+                    Ok(Written::default())
+                }
             };
             (name, written)
         })
@@ -229,17 +231,18 @@ async fn write_fields(
     if object.metadata.terminating {
         return Ok(object);
     }
-    let (kind, key) = (object.kind(), Key::of(&*object));
-    let cache = context.caches.flux.of(kind);
-    if let Some(wanted) = fields.request {
-        request::forward_value(context, (kind, &key), addon, wanted).await?;
-    }
+    let cache = context.caches.flux.of(object.kind());
+    let object = match fields.request {
+        Some(wanted) => request::forward_value(context, object, addon, wanted).await?,
+        None => object,
+    };
     // A user may have suspended the object since the decision to resume it.
     let may_write = |suspend: &bool| *suspend || object.metadata.suspended_by_settings;
     if let Some(suspend) = fields.suspend.filter(may_write) {
         return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
     }
-    Ok(cache.get(&key).unwrap_or(object))
+    // Flux may have reported since the write: the status need not be written twice.
+    Ok(cache.get(&Key::of(&*object)).unwrap_or(object))
 }
 
 /// Requests the commit of all objects of a plan, and finds those that Flux has applied. The status first records the
@@ -248,11 +251,10 @@ async fn write_fields(
 async fn commit(
     context: &Context,
     key: &Key,
-    addon: &ClusterAddon,
     available: &Available<'_>,
-    decision: &Decision,
+    (snapshot, decision): (&Snapshot, &Decision),
 ) -> (Receipts, Option<RequestError>) {
-    let by = Some(available.stack_name());
+    let (addon, by) = (&*snapshot.addon, Some(available.stack_name()));
     let state = if committed_by(addon) == by {
         let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
         let change = Change::Planned(available.plan.clone());
@@ -265,34 +267,25 @@ async fn commit(
     let mut failures = BTreeMap::new();
     for planned in available.planned() {
         let name = addon_of(planned);
-        let suspend = decision.actions.get(name).and_then(|action| action.suspend);
-        let fields = Fields { suspend, request: decision.forwards.as_deref() };
-        match find_applied(context, addon, planned, fields).await {
-            Ok(Written { expected, object, .. }) => {
-                receipts.objects.extend(object);
-                match expected {
-                    Some(digest) => _ = receipts.expected.insert(name.to_owned(), digest),
-                    None => _ = receipts.on_their_way.insert(name.to_owned(), commit_hold(&state)),
+        let Some(action) = decision.actions.get(name) else { continue };
+        if let Some(found) = snapshot.ours(planned) {
+            let fields = Fields { suspend: action.suspend, request: decision.forwards.as_deref() };
+            match write_fields(context, addon, found.clone(), fields).await {
+                Ok(object) => receipts.objects.push(object),
+                Err(error) => {
+                    failures.insert(name, error);
+                    continue;
                 }
             }
-            Err(error) => _ = failures.insert(name, error),
+        }
+        match &action.write {
+            AddonWrite::AppliedByFlux(digest) => {
+                receipts.expected.insert(name.to_owned(), digest.clone());
+            }
+            _ => _ = receipts.on_their_way.insert(name.to_owned(), commit_hold(&state)),
         }
     }
     (with_failures(receipts, &failures), failures.into_values().next())
-}
-
-/// Returns the object of an addon, and the digest of its spec if Flux applied it as planned.
-async fn find_applied(
-    context: &Context,
-    addon: &ClusterAddon,
-    planned: &PlannedObject,
-    fields: Fields<'_>,
-) -> Result<Written, RequestError> {
-    let found = planned.kind().and_then(|kind| context.caches.flux.get(kind, &planned.id.key()));
-    let found = found.filter(|found| existing::is_ours((&**found).into(), planned));
-    let Some(found) = found else { return Ok(Written::default()) };
-    let object = Some(write_fields(context, addon, found, fields).await?);
-    Ok(Written { expected: applied(context, planned), object, ..Written::default() })
 }
 
 /// Returns the hold of an object that is not as planned yet.
