@@ -9,7 +9,7 @@ use kube::Resource as _;
 use super::revision::other_revision;
 use super::{Snapshot, open_request, snapshot};
 use crate::api::{ClusterAddon, Reason, labels};
-use crate::foreign::capi::{Cluster, text};
+use crate::foreign::capi::{Cluster, field, text};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::foreign::flux::ownership::other_kind;
 use crate::gate::{self, Hold};
@@ -17,7 +17,7 @@ use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, ReleaseName};
 use crate::plan::delivery::{
-    Action, Baseline, Purpose, action, digest_of_shared, suspension, waits_for_other_kind,
+    Action, Baseline, Purpose, action, digest_of_shared, is_of_plan, suspension, waits_for_other_kind,
 };
 use crate::plan::write::{Write, WriteFacts, write};
 use crate::plan::{Plan, PlanError, PlannedObject, Step};
@@ -166,6 +166,8 @@ pub struct AddonAction {
     pub write: AddonWrite,
     /// The value to write to its `spec.suspend` according to the settings; `None` if the field stays.
     pub suspend: Option<bool>,
+    /// Whether the write gives the object another spec than it has, or creates it.
+    pub changes_spec: bool,
 }
 
 /// The write that brings the object of an addon to its planned state.
@@ -305,7 +307,20 @@ fn addon_action(
             write => AddonWrite::ByOperator(write),
         }
     };
-    AddonAction { write, suspend: suspend_by_settings(snapshot, available, planned) }
+    let is_written =
+        matches!(write, AddonWrite::ByOperator(Write::Apply(_)) | AddonWrite::ByFlux(Action::Apply));
+    let changes_spec = is_written && has_other_spec(snapshot, planned);
+    AddonAction { write, suspend: suspend_by_settings(snapshot, available, planned), changes_spec }
+}
+
+/// Whether the object of an addon does not exist, or has another spec than planned.
+fn has_other_spec(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
+    let Some(found) = snapshot.existing(planned) else { return true };
+    let spec = field(&planned.value, &["spec"]).cloned().unwrap_or_default();
+    let kept = snapshot.addon.spec_digest_of(addon_of(planned)).map(SpecDigest::kept);
+    // The API server adds defaults to a spec: that of the same plan is compared with the last write instead.
+    let expected = if is_of_plan(&found.object, planned) { kept } else { Some(SpecDigest::of(spec)) };
+    expected.is_none_or(|expected| expected != found.spec_digest)
 }
 
 /// Decides the value to write to `spec.suspend` of the object of an addon.

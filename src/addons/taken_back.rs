@@ -1,15 +1,10 @@
 //! Decides what the status of a `ClusterAddon` has to say before its objects are written.
 
-use super::decision::AddonWrite;
 use super::revision::revision_before;
 use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, committed_by};
 use crate::api::cluster_addon::{ClusterAddonStatus, ReleaseProgress};
 use crate::api::{ConditionType, Reason};
-use crate::foreign::capi::field;
-use crate::foreign::flux::observed::SpecDigest;
 use crate::plan::PlannedObject;
-use crate::plan::delivery::{Action, Baseline, action};
-use crate::plan::write::Write;
 use crate::rollup::{ConditionStatus, Report, summary};
 
 /// Returns the status to write before a decision is carried out; `None` if the present status stays true meanwhile.
@@ -56,27 +51,9 @@ fn changed_addons<'a>(
         _ => false,
     };
     let is_changed = |planned: &&PlannedObject| {
-        let write = decision.actions.get(addon_of(planned)).map(|action| &action.write);
-        let is_written = matches!(
-            write,
-            Some(
-                AddonWrite::ByOperator(Write::Apply(_)) | AddonWrite::ByFlux(Action::Apply | Action::Repair)
-            )
-        );
-        is_written && is_other(snapshot, planned)
+        decision.actions.get(addon_of(planned)).is_some_and(|action| action.changes_spec)
     };
     available.planned().filter(|_| is_requested).filter(is_changed).collect()
-}
-
-/// Whether an object does not exist, or has another spec than planned.
-fn is_other(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
-    let Some(found) = snapshot.existing(planned) else { return true };
-    let is_planned = action(planned, Some((&**found).into()), Baseline::Plan) == Action::Nothing;
-    let spec = field(&planned.value, &["spec"]).cloned().unwrap_or_default();
-    let kept = snapshot.addon.spec_digest_of(addon_of(planned)).map(SpecDigest::kept);
-    // The API server adds defaults to a spec: that of the same plan is compared with the last write instead.
-    let expected = if is_planned { kept } else { Some(SpecDigest::of(spec)) };
-    expected.is_none_or(|expected| expected != found.spec_digest)
 }
 
 /// Makes a status name the release, and neither delivered nor ready.
