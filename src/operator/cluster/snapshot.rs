@@ -14,7 +14,6 @@ use crate::api::ClusterAddon;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::other_kind;
 use crate::plan::PlannedObject;
-use crate::plan::delivery::waits_for_other_kind;
 use crate::plan::write::RepairState;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -30,7 +29,7 @@ pub(super) async fn take(
     if let Target::Available(available) = target {
         recall(context, &addon, available).await?;
         deliver::look_again(context, &available.plan, now).await?;
-        find_taken_names(context, &addon, available, now).await?;
+        find_taken_names(context, available, now).await?;
     }
     Ok(snapshot(context, addon, target, now))
 }
@@ -49,11 +48,10 @@ async fn recall(
     Ok(())
 }
 
-/// Fetches the planned objects that the cache lacks, for each addon that has an object of the other kind. That object stays
-/// while an object of another client has the planned name: without both, the addon would be uninstalled.
+/// Fetches the planned objects that the cache lacks and whose name an object of the other kind has. If that is the old form of
+/// the addon, it stays while an object of another client has the planned name: without both, the addon would be uninstalled.
 async fn find_taken_names(
     context: &Context,
-    addon: &ClusterAddon,
     available: &Available<'_>,
     now: Timestamp,
 ) -> Result<(), RequestError> {
@@ -63,9 +61,9 @@ async fn find_taken_names(
     for planned in available.planned() {
         let Some(kind) = planned.kind() else { continue };
         let key = planned.id.key();
-        let other = context.caches.flux.get(other_kind(kind.as_str()), &key);
+        let has_other = context.caches.flux.get(other_kind(kind.as_str()), &key).is_some();
         let is_known = context.caches.flux.get(kind, &key).or_else(|| context.occupants.get(kind, &key));
-        if waits_for_other_kind(other.as_ref().map(|other| &other.object), addon) && is_known.is_none() {
+        if has_other && is_known.is_none() {
             deliver::existing_object(context, (kind, planned), now).await?;
         }
     }
