@@ -80,8 +80,8 @@ fn decided(row: Row) -> String {
             format!("releases but [{}], orphan {orphan}: {message}", left.join(" "))
         }
         Deletion::DeleteSource { orphan, committed } => {
-            let files: String = committed.iter().map(|id| format!(", first the file of {id}")).collect();
-            format!("source, orphan {orphan}{files}")
+            let files: Vec<_> = committed.iter().map(|id| format!(", first the file of {id}")).collect();
+            format!("source, orphan {orphan}{}", files.concat())
         }
     }
 }

@@ -136,7 +136,7 @@ fn branch_at_the_revision_before_the_commit_is_checked() {
 
 /// Returns the result of a comparison of the branch that holds this change.
 fn done(held: Option<&Subject>) -> Done {
-    let hold = Hold { reason: Reason::FileEdited, message: "edited".to_owned() };
+    let why = Hold { reason: Reason::FileEdited, message: "edited".to_owned() };
     Done {
         pushed: None,
         proposed: None,
@@ -144,7 +144,7 @@ fn done(held: Option<&Subject>) -> Done {
         is_changed_by_others: false,
         lost: None,
         lagging: None,
-        held: held.map(|subject| (subject.clone(), hold)).into_iter().collect(),
+        held: held.map(|subject| (subject.clone(), why)).into_iter().collect(),
     }
 }
 
@@ -187,8 +187,8 @@ fn reported(
 #[test]
 fn report_of_a_pass_tells_what_is_committed() {
     let (main, other, first) = (git("main"), git("other"), Subject::Release("0".to_owned()));
-    let lost = || Progress { lost: Some(LOST.parse().unwrap()), ..progress(600) };
-    let (last, lost) = (|| (Some(&main), Some(progress(600))), || (Some(&main), Some(lost())));
+    let without_commit = || Progress { lost: Some(LOST.parse().unwrap()), ..progress(600) };
+    let (known, lost) = (|| (Some(&main), Some(progress(600))), || (Some(&main), Some(without_commit())));
     let done = |change: &dyn Fn(&mut Done)| {
         let mut done = done(None);
         change(&mut done);
@@ -200,8 +200,8 @@ fn report_of_a_pass_tells_what_is_committed() {
     let later = |seconds| Next::After(Duration::from_secs(seconds));
     for (what, before, changes, committed, expected, next) in [
         ("without Git", (None, Some(progress(600))), 0, Committed::Nothing, "-; -", Next::Await),
-        ("the clone is in use", last(), 1, Committed::Nothing, "commit a; -", later(1)),
-        ("the push failed", last(), 2, failed(), "commit a, PushFailed; 2 of 2 held", Next::Retry),
+        ("the clone is in use", known(), 1, Committed::Nothing, "commit a; -", later(1)),
+        ("the push failed", known(), 2, failed(), "commit a, PushFailed; 2 of 2 held", Next::Retry),
         (
             "the first push to another branch failed",
             (Some(&other), Some(progress(600))),
@@ -210,10 +210,10 @@ fn report_of_a_pass_tells_what_is_committed() {
             "commit , PushFailed; 1 of 1 held",
             Next::Retry,
         ),
-        ("all is committed", last(), 1, kept(), "commit 1, looked now; 0 of 1 held", later(300)),
+        ("all is committed", known(), 1, kept(), "commit 1, looked now; 0 of 1 held", later(300)),
         (
             "Flux is behind",
-            last(),
+            known(),
             1,
             done(&|done| done.lagging = Some(Key::new("flux-system", "fleet"))),
             "commit 1, looked now; 0 of 1 held",
@@ -221,7 +221,7 @@ fn report_of_a_pass_tells_what_is_committed() {
         ),
         (
             "one of two is held",
-            last(),
+            known(),
             2,
             Committed::Done(Box::new(held_one())),
             "commit 1, FileEdited, looked now; 1 of 2 held",
@@ -229,7 +229,7 @@ fn report_of_a_pass_tells_what_is_committed() {
         ),
         (
             "another author changed files",
-            last(),
+            known(),
             0,
             done(&|done| done.is_changed_by_others = true),
             "commit 1, looked now; 0 of 0 held; everything again",
@@ -237,7 +237,7 @@ fn report_of_a_pass_tells_what_is_committed() {
         ),
         (
             "the branch lost the commit",
-            last(),
+            known(),
             0,
             done(&|done| done.lost = Some(LOST.parse().unwrap())),
             "commit 1, lost, looked now; 0 of 0 held",
