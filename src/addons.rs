@@ -8,6 +8,7 @@
 //! | prune | it is deleted, because the release no longer has its addon |
 //! | uninstall | what Flux does in the cluster when an object that is not suspended is deleted |
 
+mod budget;
 mod cluster_addon;
 mod decision;
 mod deletion;
@@ -20,12 +21,13 @@ mod roll_up;
 mod snapshot;
 mod taken_back;
 
+pub use budget::{Spent, decide_within_budget};
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
     is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
 pub use decision::{
-    AddonAction, AddonWrite, Available, Decision, Delivery, Facts, Target, addon_of, decide, has_release,
+    AddonAction, Available, Decision, Delivery, Facts, ObjectWrite, Target, addon_of, decide, has_release,
     hold_of,
 };
 pub use deletion::{
@@ -39,9 +41,9 @@ pub use handover::{
 };
 pub use lack::{Installation, Lack, lack};
 pub use pruning::{
-    AddonMatch, Budget, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, Spent, candidates,
-    decide_prune, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds,
-    prune_candidates, prune_decision, reported_without_file, unconfirmed,
+    AddonMatch, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, is_prune_confirmed,
+    is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds, prune_candidates, prune_decision,
+    reported_without_file, unconfirmed,
 };
 pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};

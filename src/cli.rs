@@ -50,6 +50,8 @@ use crate::http::repair_environment;
 use crate::{git, temporary};
 use error::CliError;
 
+pub use diff::{Preview, preview};
+
 /// Cluster stack releases in, Flux objects out.
 #[derive(Debug, Parser)]
 #[command(name = "stackflux", version, about, max_term_width = 120, propagate_version = true)]

@@ -74,6 +74,16 @@ impl Plan {
         self.objects.values()
     }
 
+    /// Returns the sources and charts.
+    pub fn sources(&self) -> impl Iterator<Item = &PlannedObject> {
+        self.objects().filter(|object| object.step == Step::Sources)
+    }
+
+    /// Returns the objects of addons.
+    pub fn addons(&self) -> impl Iterator<Item = &PlannedObject> {
+        self.objects().filter(|object| object.step == Step::Addons)
+    }
+
     /// Returns the parts that are held, and the reasons.
     #[must_use]
     pub fn held(&self) -> &[Held] {

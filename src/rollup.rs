@@ -39,8 +39,9 @@ pub use self::cluster_addon::{
     AddonFacts, ClusterFacts, cluster_addon, deleted_cluster_addon, expected_since,
 };
 pub use self::cluster_stack_release::{
-    ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_since as object_since,
-    kept as kept_object, present_version, ready_of, recorded_expectation, with_rest,
+    ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_object,
+    expected_since as object_since, kept as kept_object, present_version, ready_of, recorded_expectation,
+    with_rest,
 };
 pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};

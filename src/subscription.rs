@@ -2,6 +2,7 @@
 //! release that two claim, what each `ClusterStackRelease` says, whether it is delivered, kept or uninstalled, and how many
 //! may be deleted per hour; and what the reconcile of a `ClusterStack` writes and deletes.
 
+mod all_steps;
 mod budget;
 mod claims;
 mod deletion;
@@ -15,6 +16,7 @@ mod sources;
 mod stack;
 mod teardown;
 
+pub use all_steps::{AllSteps, decide_all_steps};
 pub use budget::{
     allowance, allows, deletions, in_words, is_counted, known, left, lost, refilled, spent, summed,
 };

@@ -20,7 +20,7 @@ use crate::plan::delivery::{
     Action, Baseline, Purpose, action, digest_of_shared, is_of_plan, suspension, waits_for_other_kind,
 };
 use crate::plan::write::{Write, WriteFacts, write};
-use crate::plan::{Plan, PlanError, PlannedObject, Step};
+use crate::plan::{Plan, PlanError, PlannedObject};
 use crate::release::Release;
 use crate::rollup::{ConditionStatus, Expected, Report, Retries, due_retries, is_forced_upgrade_due};
 
@@ -93,7 +93,7 @@ impl Available<'_> {
 
     /// Returns the planned objects of addons.
     pub fn planned(&self) -> impl Iterator<Item = &PlannedObject> {
-        planned_addons(&self.plan)
+        self.plan.addons()
     }
 
     /// Returns the way in which the objects are written.
@@ -117,11 +117,6 @@ impl Available<'_> {
     pub fn hold(&self) -> Option<&Hold> {
         hold_of(&self.plan)
     }
-}
-
-/// Returns the objects of addons in a plan.
-pub(super) fn planned_addons(plan: &Plan) -> impl Iterator<Item = &PlannedObject> {
-    plan.objects().filter(|object| object.step == Step::Addons)
 }
 
 /// Returns the addon that an object delivers.
@@ -163,16 +158,16 @@ impl Delivery {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddonAction {
     /// The write that brings it to its planned state.
-    pub write: AddonWrite,
+    pub write: ObjectWrite,
     /// The value to write to its `spec.suspend` according to the settings; `None` if the field stays.
     pub suspend: Option<bool>,
     /// Whether the write gives the object another spec than it has, or creates it.
     pub changes_spec: bool,
 }
 
-/// The write that brings the object of an addon to its planned state.
+/// The write that brings an object for a Cluster to its planned state.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AddonWrite {
+pub enum ObjectWrite {
     /// The operator writes the object.
     ByOperator(Write),
     /// None: Flux has applied the object as planned from a repository. Its present spec has this digest, and counts as
@@ -184,11 +179,16 @@ pub enum AddonWrite {
     AfterOtherKind,
 }
 
-impl AddonWrite {
+impl ObjectWrite {
     /// Whether the object is as planned.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         matches!(self, Self::ByOperator(Write::Nothing) | Self::AppliedByFlux(_))
+    }
+
+    /// Whether what follows has to wait for it.
+    fn is_blocked(&self) -> bool {
+        matches!(self, Self::ByOperator(Write::Taken | Write::Later(_)))
     }
 }
 
@@ -199,7 +199,7 @@ pub struct Decision {
     pub delivery: Delivery,
     /// The writes of the sources, in the order of the plan, up to the first that has to wait: no addon gets other content
     /// than planned.
-    pub sources: Vec<Write>,
+    pub sources: Vec<ObjectWrite>,
     /// The action for the object of each addon, by the addon's name. Without a plan to deliver there is none.
     pub actions: BTreeMap<String, AddonAction>,
     /// The request to reconcile to forward to these objects.
@@ -236,8 +236,6 @@ pub fn decide(facts: &Facts) -> Decision {
     }
     if decision.delivery.is_written() {
         decision.forwards = open_request(&snapshot.addon);
-    }
-    if decision.delivery == Delivery::Apply {
         decision.sources = sources(snapshot, available);
     }
     if decision.delivery.is_written() || decision.delivery == Delivery::Suspended {
@@ -256,29 +254,39 @@ impl Decision {
     /// Whether the writes end at a source that has to wait.
     #[must_use]
     pub fn is_without_source(&self) -> bool {
-        self.sources.last().is_some_and(is_blocked)
+        self.sources.last().is_some_and(ObjectWrite::is_blocked)
     }
 }
 
-/// Whether what follows a write has to wait for it.
-fn is_blocked(write: &Write) -> bool {
-    matches!(write, Write::Taken | Write::Later(_))
-}
-
 /// Decides the writes of the sources, up to the first that has to wait. They have many users, no owner and no status.
-fn sources(snapshot: &Snapshot, available: &Available) -> Vec<Write> {
-    let planned = available.plan.objects().filter(|object| object.step == Step::Sources);
+fn sources(snapshot: &Snapshot, available: &Available) -> Vec<ObjectWrite> {
     let mut writes = Vec::new();
-    for planned in planned {
-        let found = snapshot.source(planned).or_else(|| snapshot.occupant(planned)).map(|found| &**found);
-        let expected =
-            found.and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
-        writes.push(write(planned, WriteFacts { found, expected, ..snapshot.write_facts(planned, &[]) }));
-        if writes.last().is_some_and(is_blocked) {
+    for planned in available.plan.sources() {
+        writes.push(source(snapshot, planned, available.delivery() == Delivery::Commit));
+        if writes.last().is_some_and(ObjectWrite::is_blocked) {
             break;
         }
     }
     writes
+}
+
+fn source(snapshot: &Snapshot, planned: &PlannedObject, by_git: bool) -> ObjectWrite {
+    let found = snapshot.source(planned).map(|found| &**found);
+    if by_git {
+        return by_flux(planned, found);
+    }
+    let found = found.or_else(|| snapshot.occupant(planned).map(|found| &**found));
+    let expected = found.and_then(|found| digest_of_shared(&found.refers_to, &found.spec_digest, planned));
+    let facts = WriteFacts { found, expected, ..snapshot.write_facts(planned, &[]) };
+    ObjectWrite::ByOperator(write(planned, facts))
+}
+
+/// Returns what Flux does with an object that it applies from a repository.
+fn by_flux(planned: &PlannedObject, found: Option<&FluxObject>) -> ObjectWrite {
+    match (action(planned, found.map(Into::into), Baseline::Plan), found) {
+        (Action::Nothing, Some(found)) => ObjectWrite::AppliedByFlux(found.spec_digest.clone()),
+        (action, _) => ObjectWrite::ByFlux(action),
+    }
 }
 
 /// Decides the action for the object of an addon. With `waits`, an object of the other kind has to be deleted first.
@@ -291,10 +299,7 @@ fn addon_action(
     let name = addon_of(planned);
     let found = snapshot.existing(planned).map(|found| &**found);
     let write = if available.stack.delivery.git().is_some() {
-        match (action(planned, found.map(Into::into), Baseline::Plan), found) {
-            (Action::Nothing, Some(found)) => AddonWrite::AppliedByFlux(found.spec_digest.clone()),
-            (action, _) => AddonWrite::ByFlux(action),
-        }
+        by_flux(planned, found)
     } else {
         let spec_digest = snapshot.addon.spec_digest_of(name).map(SpecDigest::kept);
         let found = found.or_else(|| snapshot.occupant(planned).map(|found| &**found));
@@ -302,13 +307,13 @@ fn addon_action(
         let facts =
             WriteFacts { found, expected: spec_digest.as_ref(), ..snapshot.write_facts(planned, &owners) };
         match write(planned, facts) {
-            Write::Taken => AddonWrite::ByOperator(Write::Taken),
-            _ if waits && has_other_kind(snapshot, planned) => AddonWrite::AfterOtherKind,
-            write => AddonWrite::ByOperator(write),
+            Write::Taken => ObjectWrite::ByOperator(Write::Taken),
+            _ if waits && has_other_kind(snapshot, planned) => ObjectWrite::AfterOtherKind,
+            write => ObjectWrite::ByOperator(write),
         }
     };
     let is_written =
-        matches!(write, AddonWrite::ByOperator(Write::Apply(_)) | AddonWrite::ByFlux(Action::Apply));
+        matches!(write, ObjectWrite::ByOperator(Write::Apply(_)) | ObjectWrite::ByFlux(Action::Apply));
     let changes_spec = is_written && has_other_spec(snapshot, planned);
     AddonAction { write, suspend: suspend_by_settings(snapshot, available, planned), changes_spec }
 }

@@ -8,15 +8,14 @@ use jiff::Timestamp;
 
 use super::{Available, Facts, Receipts, Snapshot, Target};
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterAddon, Reason, labels};
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned};
 use crate::gate::Hold;
-use crate::names::{AddonName, Key, ObjectName, ReleaseName};
+use crate::names::{AddonName, Key, ObjectName};
 use crate::release::{Addon, Release};
-use crate::subscription::{allows, deletions, in_words, known, left, lost, refilled, spent, summed};
 
 /// A Flux object that may belong to a `ClusterAddon`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,82 +315,4 @@ pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
         }
     }
     Pruning { candidates, next: Some(now), ..Pruning::default() }
-}
-
-/// The deletions that a budget counts, in all clusters of a `ClusterStack`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spent {
-    /// The recorded or reserved deletions of each `ClusterAddon`.
-    pub deletions: Vec<Pruned>,
-    /// The number of objects of addons.
-    pub total: usize,
-}
-
-impl Spent {
-    /// Counts a cluster: its number of objects, the deletions that its status records, and those that are reserved until a
-    /// status records them.
-    pub fn add(&mut self, objects: usize, recorded: Option<&Pruned>, reserved: Option<&Pruned>) {
-        self.total += objects;
-        self.deletions.extend(known(recorded, reserved).cloned());
-    }
-
-    /// Counts the deletions that only the `ClusterStack` still has, because its `ClusterAddon`s were lost.
-    pub fn add_lost(&mut self, sum: Option<&Pruned>, now: Timestamp) {
-        self.deletions.extend(lost(&self.deletions, sum, now));
-    }
-}
-
-/// The number of objects to delete in all clusters of a `ClusterStack`: a tenth per hour.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget<'a> {
-    /// The `ClusterStack`.
-    pub stack: &'a str,
-    /// The release.
-    pub release: &'a ReleaseName,
-    /// Deletions that the `ClusterStack`'s annotation allows beyond the budget.
-    pub allowed: Option<&'a str>,
-    /// The recorded or reserved deletions of each `ClusterAddon` of the `ClusterStack`.
-    pub spent: &'a [Pruned],
-    /// The number of objects of addons in these clusters.
-    pub total: usize,
-    /// The recorded or reserved deletions of the Cluster's own `ClusterAddon`.
-    pub own: Option<&'a Pruned>,
-    /// The deletions in all these clusters, as the `ClusterStack` or a reservation counts them.
-    pub sum: Option<&'a Pruned>,
-}
-
-/// Decides which of the due objects to delete now. An addon in another form counts like a dropped one, because its
-/// uninstallation deletes the cluster's objects of its own kinds. An addon that was never installed spends nothing: there is
-/// nothing to uninstall.
-#[must_use]
-pub fn decide_prune(mut candidates: Vec<Candidate>, budget: &Budget, now: Timestamp) -> Pruning {
-    let due = candidates.iter_mut().filter(|it| it.decision == PruneDecision::Delete);
-    let due: Vec<&mut Candidate> = due.filter(|due| !due.object.is_never_installed()).collect();
-    let name = deletions(due.iter().map(|due| format!("{} without {}", budget.release, due.addon)));
-    let is_allowed = allows(budget.allowed, &name);
-    let allowance = if is_allowed { usize::MAX } else { left(budget.spent, budget.total, now) };
-    let (mut pruned, mut next) = (None, None);
-    let mut sum = summed(budget.sum, budget.spent, now);
-    for (index, candidate) in due.into_iter().enumerate() {
-        if index < allowance {
-            pruned = Some(spent(pruned.as_ref().or(budget.own), now));
-            sum = Some(spent(sum.as_ref(), now));
-        } else {
-            candidate.decision = PruneDecision::Blocked;
-            let words = in_words(budget.spent, (budget.total, "addon objects"), now);
-            candidate.hold = Some(exceeded(budget.stack, &name, &words));
-            next = refilled(budget.spent, now);
-        }
-    }
-    let sum = sum.filter(|_| pruned.is_some());
-    Pruning { candidates, pruned, sum, next }
-}
-
-fn exceeded(stack: &str, deletions: &str, budget: &str) -> Hold {
-    let message = format!(
-        "waits to be uninstalled: in the clusters of ClusterStack {stack}, {budget}; annotate the ClusterStack with \
-         {}={deletions} to uninstall it from all clusters of the release now",
-        labels::PRUNE
-    );
-    Hold { reason: Reason::PruneBudgetExceeded, message }
 }

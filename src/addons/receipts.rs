@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::decision::{addon_of, planned_addons};
-use super::{AddonWrite, Available, Decision, Delivery, Facts, Target, committed_by};
+use super::decision::addon_of;
+use super::{Available, Decision, Delivery, Facts, ObjectWrite, Target, committed_by};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
@@ -66,19 +66,19 @@ impl Receipts {
         for planned in available.planned() {
             let name = addon_of(planned);
             match decision.actions.get(name).map(|action| &action.write) {
-                Some(AddonWrite::AppliedByFlux(digest)) => {
+                Some(ObjectWrite::AppliedByFlux(digest)) => {
                     receipts.expected.insert(name.to_owned(), digest.clone());
                 }
-                Some(AddonWrite::ByFlux(_)) => {
+                Some(ObjectWrite::ByFlux(_)) => {
                     receipts.on_their_way.insert(name.to_owned(), committing());
                 }
-                Some(AddonWrite::ByOperator(Write::Taken)) => {
+                Some(ObjectWrite::ByOperator(Write::Taken)) => {
                     receipts.existing.insert(name.to_owned(), existing::hold(&planned.id));
                 }
-                Some(AddonWrite::ByOperator(Write::AfterDeletion) | AddonWrite::AfterOtherKind) => {
+                Some(ObjectWrite::ByOperator(Write::AfterDeletion) | ObjectWrite::AfterOtherKind) => {
                     receipts.wait(name);
                 }
-                Some(AddonWrite::ByOperator(_)) => {
+                Some(ObjectWrite::ByOperator(_)) => {
                     receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
                 }
                 None => {}
@@ -119,7 +119,7 @@ impl Receipts {
             && self.on_their_way.is_empty()
             && self.waiting_repairs().next().is_none()
             && self.without_source.is_none()
-            && planned_addons(plan).all(|object| self.expected.contains_key(addon_of(object)))
+            && plan.addons().all(|object| self.expected.contains_key(addon_of(object)))
     }
 
     /// Whether everything in a release is delivered.

@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::decision::planned_addons;
 use super::*;
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, Reason, labels};
@@ -198,7 +197,7 @@ impl Scene {
         let owner = |uid: &&str| json!({"apiVersion": "v1", "kind": "Owner", "name": uid, "uid": uid});
         let owners: Vec<Value> = owners.iter().map(owner).collect();
         let mut addons = Vec::new();
-        for planned in planned_addons(&self.fixture.plan("v1", &["c1"])) {
+        for planned in self.fixture.plan("v1", &["c1"]).addons() {
             let mut object = planned.value.clone();
             merge(&mut object, &json!({"metadata": {"uid": planned.id.name, "ownerReferences": owners}}));
             let object: FluxObject = serde_json::from_value(object).unwrap();

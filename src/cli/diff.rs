@@ -22,6 +22,8 @@ use crate::inputs::stack::Stack;
 use crate::names::{Key, ReleaseName};
 use crate::release::{Digest, Release};
 
+pub use live::{Preview, preview};
+
 /// Show what changes between two releases, or in a live cluster
 ///
 /// Compares two releases by content: metadata, stages, the chart of the cluster class, node images and every addon,

@@ -36,6 +36,20 @@ pub enum Write {
     Apply(Apply),
 }
 
+impl Write {
+    /// Returns the action that it is.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Nothing => Action::Nothing,
+            Self::AfterDeletion => Action::Wait,
+            Self::Taken => Action::Hold,
+            Self::Later(_) => Action::Repair,
+            Self::Apply(_) => Action::Apply,
+        }
+    }
+}
+
 /// An apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Apply {

@@ -13,7 +13,9 @@ use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
 use crate::release::{Addon, Chart, Release};
 
-pub use objects::{ObjectFacts, expected_since, kept, present_version, recorded_expectation, with_rest};
+pub use objects::{
+    ObjectFacts, expected_object, expected_since, kept, present_version, recorded_expectation, with_rest,
+};
 
 /// Maximum number of Clusters that the status lists.
 const LAST_USERS: usize = 5;

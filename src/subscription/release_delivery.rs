@@ -10,7 +10,9 @@ use super::delivery::{
 };
 use crate::api::ClusterStackRelease;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
-use crate::plan::delivery::{Action, NamespaceState, Purpose, is_of_plan, namespace_action, suspension};
+use crate::plan::delivery::{
+    Action, Baseline, NamespaceState, Purpose, action, is_of_plan, namespace_action, suspension,
+};
 use crate::plan::write::{RepairState, Write, WriteFacts, write};
 use crate::plan::{Plan, PlannedObject, Step, existing};
 
@@ -53,8 +55,10 @@ pub struct DeliveryFacts<'a> {
 /// The write of a planned object of a release.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReleaseWrite {
-    /// None: Flux applies the object, or the `ClusterStack` is suspended.
+    /// None: the `ClusterStack` is suspended.
     Nothing,
+    /// None: Flux applies the object from a repository; this is what Flux does, or has done.
+    ByFlux(Action),
     /// None before an earlier step is written.
     InItsTurn,
     /// That of a Flux object.
@@ -74,7 +78,7 @@ impl ReleaseWrite {
     #[must_use]
     pub fn is_written(&self) -> bool {
         match self {
-            Self::Nothing | Self::InItsTurn => false,
+            Self::Nothing | Self::ByFlux(_) | Self::InItsTurn => false,
             Self::Flux { write, resumes } => *resumes || matches!(write, Write::Apply(_)),
             Self::Namespace(action) => matches!(action, Action::Apply | Action::Repair),
         }
@@ -87,7 +91,7 @@ impl ReleaseWrite {
             Self::Nothing => true,
             Self::InItsTurn => false,
             Self::Flux { write, resumes } => *write == Write::Nothing && !resumes,
-            Self::Namespace(action) => *action == Action::Nothing,
+            Self::Namespace(action) | Self::ByFlux(action) => *action == Action::Nothing,
         }
     }
 }
@@ -109,6 +113,8 @@ pub struct ReleaseDelivery<'a> {
     /// The objects of the steps that are written now or were before, in the order of delivery, up to the first whose name an
     /// object of another client has: those that follow refer to it.
     pub objects: Vec<DecidedObject<'a>>,
+    /// The object after them whose name an object of another client has, if any.
+    pub taken: Option<&'a PlannedObject>,
     /// The steps of these objects.
     pub written: WrittenSteps,
     /// Whether the provider's object is written.
@@ -130,6 +136,7 @@ pub fn decide_delivery<'a>(facts: &DeliveryFacts<'a>) -> ReleaseDelivery<'a> {
         .iter()
         .position(|object| matches!(object.write, ReleaseWrite::Flux { write: Write::Taken, .. }));
     let written = written(facts, &objects, taken);
+    let taken_object = taken.and_then(|taken| objects.get(taken)).map(|object| object.planned);
     objects.truncate(taken.unwrap_or(usize::MAX));
     objects.retain(|object| written.steps.contains(&object.planned.step));
     let is_awaited =
@@ -147,6 +154,7 @@ pub fn decide_delivery<'a>(facts: &DeliveryFacts<'a>) -> ReleaseDelivery<'a> {
         writes_provider: facts.mode.writes() && is_past_sources && !written.is_without_source(),
         comes_again: present.is_some_and(|present| Some(&present) != RELEASE_STEPS.last())
             || objects.iter().any(DecidedObject::is_resumed_next),
+        taken: taken_object.filter(|taken| written.steps.contains(&taken.step)),
         objects,
         written,
     }
@@ -174,12 +182,18 @@ impl ObjectState {
 
 /// Decides the write of an object that is not held.
 fn decided(planned: &PlannedObject, state: &ObjectState, mode: DeliveryMode) -> ReleaseWrite {
-    if mode != DeliveryMode::Api {
-        return ReleaseWrite::Nothing;
-    }
     let expected = state.expected.as_ref();
-    if planned.kind().is_none() {
-        return ReleaseWrite::Namespace(namespace_action(planned, state.namespace_state, expected));
+    let namespace =
+        planned.kind().is_none().then(|| namespace_action(planned, state.namespace_state, expected));
+    match (mode, namespace) {
+        (DeliveryMode::Suspended, _) => return ReleaseWrite::Nothing,
+        (DeliveryMode::Git, Some(action)) => return ReleaseWrite::ByFlux(action),
+        (DeliveryMode::Git, None) => {
+            let found = state.found.as_deref().map(Into::into);
+            return ReleaseWrite::ByFlux(action(planned, found, Baseline::Plan));
+        }
+        (DeliveryMode::Api, Some(action)) => return ReleaseWrite::Namespace(action),
+        (DeliveryMode::Api, None) => {}
     }
     let found = state.found.as_deref().or(state.occupant.as_deref());
     let (namespace, repairs) = (state.namespace.as_ref(), &state.repairs);

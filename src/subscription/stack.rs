@@ -15,6 +15,7 @@ use crate::api::{ClusterStack, labels};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::names::{Key, ReleaseName};
 use crate::plan::PlannedObject;
+use crate::plan::delivery::{Action, Baseline, action};
 use crate::plan::write::{RepairState, Write, WriteFacts, write};
 
 /// The `GitRepository` that a `ClusterStack` follows, and those that were made for it.
@@ -58,8 +59,8 @@ pub enum SourceWrite {
     Nothing,
     /// The operator writes it.
     Apply(Write),
-    /// The operator commits it, and Flux applies it.
-    Commit,
+    /// The operator commits it, and Flux applies it; this is what Flux does, or has done.
+    Commit(Action),
 }
 
 /// The decision about a `ClusterStack`.
@@ -106,10 +107,13 @@ impl StackDecision {
 /// Decides the write of the `GitRepository` that a `ClusterStack` follows.
 #[must_use]
 pub fn source_write(stack: &ClusterStack, repository: &FollowedRepository) -> SourceWrite {
+    let FollowedRepository { found, expected, owner, repairs, .. } = *repository;
     match (DeliveryMode::of(stack), repository.planned) {
-        (DeliveryMode::Git, _) => SourceWrite::Commit,
+        (DeliveryMode::Git, planned) => {
+            let by_flux = |planned| action(planned, found.map(Into::into), Baseline::Plan);
+            SourceWrite::Commit(planned.map_or(Action::Nothing, by_flux))
+        }
         (DeliveryMode::Api, Some(planned)) => {
-            let FollowedRepository { found, expected, owner, repairs, .. } = *repository;
             let owners = std::slice::from_ref(owner);
             let facts = WriteFacts { found, expected, owners, namespace: None, is_shared: false, repairs };
             SourceWrite::Apply(write(planned, facts))

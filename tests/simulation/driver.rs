@@ -1,6 +1,7 @@
 //! The driver: takes one step at a time, in an order that the seed determines.
 
 mod checkpoint;
+mod preview;
 
 use std::mem::take;
 use std::sync::Arc;
@@ -78,6 +79,8 @@ pub(crate) struct Simulation {
     step: usize,
     /// Number of crashes and changes of the leader that may still happen.
     changes: usize,
+    /// Number of previews of the operator's writes that may still happen.
+    previews: usize,
     /// The position of the controllers of Kubernetes in the log.
     collected: usize,
     /// Whether the namespace controller deletes the objects of namespaces that are being deleted.
@@ -108,6 +111,7 @@ impl Simulation {
             flux: Flux::default(),
             namespace,
             changes: random.below(4) + usize::from(is_elected),
+            previews: if without.is_none() { random.below(3) } else { 0 },
             random,
             processes: Vec::new(),
             started: 0,
@@ -161,6 +165,10 @@ impl Simulation {
             let chosen = self.random.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
+            if self.previews > 0 && self.random.once_in(60) {
+                self.previews -= 1;
+                self.preview();
+            }
             let step = self.step;
             let can_see = !self.leader().is_incomplete(step);
             self.truth.check(&mut self.wire.cluster(), can_see);
@@ -189,9 +197,13 @@ impl Simulation {
 
     fn set_now(&mut self, now: Millis) {
         self.now = now;
-        self.clock.store(BEGIN + i64::try_from(now).unwrap(), Ordering::Relaxed);
+        self.set_clock(now);
         let mut cluster = self.wire.cluster();
         (cluster.now, cluster.server.now) = (now, timestamp(now).as_second());
+    }
+
+    fn set_clock(&self, now: Millis) {
+        self.clock.store(BEGIN + i64::try_from(now).unwrap(), Ordering::Relaxed);
     }
 
     fn clock(&self) -> Clock {

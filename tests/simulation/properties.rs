@@ -43,6 +43,8 @@ pub(crate) enum Rule {
     StatusReplaced,
     /// The operator writes although nothing changes.
     Unquiet,
+    /// `diff --live` prints something else than the operator writes.
+    Preview,
     /// The simulation does not end.
     Endless,
 }

@@ -51,7 +51,7 @@ pub(crate) const COMMITS: [Commit; 4] = [
 ];
 
 /// The files of a commit, by their paths in the repository.
-type Files = BTreeMap<String, Vec<u8>>;
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// The releases of the artifacts, read once for all simulations of the process.
 pub(crate) struct Repository {
@@ -126,7 +126,7 @@ impl Repository {
 }
 
 /// The files of a commit.
-fn files(commit: &Commit) -> Files {
+pub(crate) fn files(commit: &Commit) -> Files {
     let mut files: Files = commit.releases.iter().flat_map(|name| release(name)).collect();
     if let Some(mutated) = commit.mutated {
         edit(&mut files, &format!("releases/{mutated}/metadata.yaml"), "versions:", "# changed\nversions:");

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use stackflux::runtime::api_server::{Answer, Transport};
 
-use crate::api_server::{ApiServer, Call};
+use crate::api_server::{ApiServer, Call, Place};
 use crate::causes::{Deletions, Request as Deletion};
 use crate::golden::write_line;
 use crate::operator::Millis;
@@ -62,6 +62,8 @@ pub(crate) struct Cluster {
     reconcile: usize,
     /// The time.
     pub(crate) now: Millis,
+    /// The requests that change something, if they are recorded: method, media type and place.
+    pub(crate) requests: Option<Vec<(String, String, Place)>>,
     /// Whether nothing changes from outside: the operator has no reason to write.
     pub(crate) is_quiet: bool,
     deletions: Deletions,
@@ -136,6 +138,7 @@ impl Wire {
             lost: Vec::new(),
             reconcile: 0,
             now: 0,
+            requests: None,
             is_quiet: false,
             deletions: Deletions::default(),
         };
@@ -253,6 +256,9 @@ impl Cluster {
     /// Logs a write, and checks the rules of writes.
     fn check_write(&mut self, sent: &Sent, is_late: bool, before: usize, code: u16) {
         let (call, process) = (&sent.call, sent.process);
+        if let Some(requests) = self.requests.as_mut().filter(|_| code < 300 && !seam::is_status(call)) {
+            requests.push((call.method.clone(), call.content_type.clone(), ApiServer::place_of(call)));
+        }
         let path = call.uri.split('?').next().unwrap_or_default();
         let changes: Vec<Arc<Value>> =
             self.server.log[before..].iter().map(|entry| entry.object.clone()).collect();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::addons::budget::{Budget, decide_prune};
 use crate::api::cluster_stack::Pruned;
 use crate::names::ReleaseName;
 use crate::subscription::deletions;

@@ -15,12 +15,12 @@ fn short(decision: &Decision) -> String {
     };
     let actions = decision.actions.iter().map(|(name, action)| {
         let write = match &action.write {
-            AddonWrite::ByOperator(Write::Apply(apply)) if apply.manager.is_some() => "Repair".to_owned(),
-            AddonWrite::ByOperator(Write::Apply(_)) => "Apply".to_owned(),
-            AddonWrite::ByOperator(write) => format!("{write:?}"),
-            AddonWrite::AppliedByFlux(_) => "Nothing".to_owned(),
-            AddonWrite::ByFlux(action) => format!("{action:?}"),
-            AddonWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
+            ObjectWrite::ByOperator(Write::Apply(apply)) if apply.manager.is_some() => "Repair".to_owned(),
+            ObjectWrite::ByOperator(Write::Apply(_)) => "Apply".to_owned(),
+            ObjectWrite::ByOperator(write) => format!("{write:?}"),
+            ObjectWrite::AppliedByFlux(_) => "Nothing".to_owned(),
+            ObjectWrite::ByFlux(action) => format!("{action:?}"),
+            ObjectWrite::AfterOtherKind => "AfterOtherKind".to_owned(),
         };
         let suspend = match action.suspend {
             Some(true) => " suspend",
@@ -98,9 +98,10 @@ fn addons_wait_for_a_source_that_is_taken_or_repaired_later() {
         ),
     ] {
         let found = match decision.sources.first() {
-            Some(Write::Apply(_)) => "Apply".to_owned(),
-            Some(Write::Later(_)) => "Later".to_owned(),
-            other => format!("{:?}", other.unwrap()),
+            Some(ObjectWrite::ByOperator(Write::Apply(_))) => "Apply".to_owned(),
+            Some(ObjectWrite::ByOperator(Write::Later(_))) => "Later".to_owned(),
+            Some(ObjectWrite::ByOperator(write)) => format!("{write:?}"),
+            other => panic!("{other:?}"),
         };
         assert_eq!((found.as_str(), decision.is_without_source()), (first, is_without), "{why}");
         assert!(!is_without || decision.sources.len() == 1, "no source after it is written: {why}");
@@ -186,7 +187,7 @@ fn actions_follow_the_delivered_objects() {
     assert_eq!(short(&decision), as_planned, "Flux corrects drift");
     let receipts = Receipts::if_accepted(&scene.facts(), &decision);
     for (object, (addon, action)) in scene.objects.iter().zip(&decision.actions) {
-        assert_eq!(action.write, AddonWrite::AppliedByFlux(object.spec_digest.clone()), "{addon}");
+        assert_eq!(action.write, ObjectWrite::AppliedByFlux(object.spec_digest.clone()), "{addon}");
         assert_eq!(receipts.expected[addon], object.spec_digest, "its present spec counts as planned");
     }
     let scene = delivered(&["addon"]);

@@ -12,7 +12,7 @@ fn scene(changes: &Value, revision: i64, schema: &'static str) -> Scene {
     scene.release = scene.fixture.release("v1");
     scene.deliver(&["addon", "namespace"]);
     let plan = scene.fixture.plan("v1", &["c1"]);
-    let cni = planned_addons(&plan).find(|planned| addon_of(planned) == "cni").unwrap();
+    let cni = plan.addons().find(|planned| addon_of(planned) == "cni").unwrap();
     scene.versions = [("cni".parse().unwrap(), "1".to_owned())].into();
     set(&mut scene, cni.value.clone(), changes, revision);
     scene
@@ -40,7 +40,7 @@ fn set(scene: &mut Scene, mut object: Value, changes: &Value, revision: i64) {
 /// Returns the planned object of `cni` as it is.
 fn planned(scene: &Scene) -> Value {
     let plan = scene.fixture.plan("v1", &["c1"]);
-    planned_addons(&plan).find(|planned| addon_of(planned) == "cni").unwrap().value.clone()
+    plan.addons().find(|planned| addon_of(planned) == "cni").unwrap().value.clone()
 }
 
 /// Returns other content of the chart.

@@ -26,7 +26,7 @@ fn delivered() -> Scene {
 fn change(scene: &mut Scene, addon: &str, changes: &Value) {
     let at = scene.objects.iter().position(|object| object.addon() == Some(addon)).unwrap();
     let plan = scene.fixture.plan("v1", &["c1"]);
-    let mut object = planned_addons(&plan).find(|planned| addon_of(planned) == addon).unwrap().value.clone();
+    let mut object = plan.addons().find(|planned| addon_of(planned) == addon).unwrap().value.clone();
     let owners = scene.objects[at].object.owner_references.clone();
     merge(&mut object, &json!({"metadata": {"uid": "another", "ownerReferences": owners}}));
     merge(&mut object, changes);

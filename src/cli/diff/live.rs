@@ -1,41 +1,46 @@
 //! `stackflux diff --live`: the difference between a live cluster and what the operator would write there now.
 
-mod addon_objects;
 mod budgets;
 mod changes;
+mod clusters;
 mod holds;
-mod removals;
+mod objects;
+mod preview;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Resource as _;
 use serde::Serialize;
 
 use super::{Format, HeldClass, text};
-use crate::addons::{PruneDecision, desired_addon, hold_of};
-use crate::api::ClusterAddon;
+use crate::addons::{PruneDecision, PruneFacts, candidates, desired_addon, kinds, reported_without_file};
+use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::error::CliError;
-use crate::cli::live::prepared::{Prepared, Stacks};
+use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::{self, Counted, LiveNamespace, Present, read};
 use crate::cli::live::{Access, Scope, Session, block_on};
 use crate::cli::output::count;
 use crate::cli::releases::Releases;
 use crate::cli::unused::Flag;
 use crate::cli::{CommandResult, Outcome, terminal};
-use crate::compare::plans::{ClusterChange, HeldAddon, Plans};
-use crate::gate::Hold;
+use crate::compare::plans::{ClusterChange, Plans};
 use crate::inputs::ClusterInputs;
-use crate::names::Key;
+use crate::names::{AddonName, Key};
 use crate::operator::settings::DefaultFlags;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
+use crate::rollup::Report;
 use crate::runtime::client::explain;
-use addon_objects::AddonObjects;
 use budgets::{Budgets, Shares};
 use changes::Found;
+use objects::LiveObjects;
+
+pub use preview::{Preview, preview};
 
 /// Which live cluster, and the defaults of its operator.
 #[derive(Debug, clap::Args)]
@@ -106,7 +111,7 @@ pub(super) fn run(
             return Err(nothing(source, &scope));
         }
         let namespaces = namespaces(&session, &scope).await;
-        let live = Live::new(&present, &namespaces)?;
+        let live = Live::new(&present, &namespaces, Timestamp::now())?;
         let shares = shares(&session, &scope, &live, &stacks).await;
         let differences = compare(&live, &stacks, shares, scope.namespace.as_deref())?;
         let clusters = present.clusters.iter().filter(|cluster| stacks.of_cluster(cluster).is_some());
@@ -170,15 +175,21 @@ fn nothing(source: &Path, scope: &Scope) -> CliError {
 struct Live<'a> {
     present: &'a Present,
     found: Found<'a>,
+    /// All releases, as the operator's cache has them.
+    releases: Vec<Arc<ClusterStackRelease>>,
     /// The `ClusterAddon`s that the operator will create, by the key of their Cluster.
     created: BTreeMap<Key, ClusterAddon>,
     now: Timestamp,
+    /// The applied versions of addons and the `Ready` of a release, on which no write depends.
+    versions: BTreeMap<AddonName, String>,
+    ready: Report,
 }
 
 impl<'a> Live<'a> {
     fn new(
         present: &'a Present,
         namespaces: &'a BTreeMap<String, LiveNamespace>,
+        now: Timestamp,
     ) -> Result<Self, serde_json::Error> {
         let mut created = BTreeMap::new();
         for cluster in present.clusters.iter().map(|cluster| &cluster.cluster) {
@@ -191,15 +202,22 @@ impl<'a> Live<'a> {
         }
         let owner =
             |cluster: &Key| present.addons.get(cluster).or_else(|| created.get(cluster))?.owner_ref(&());
-        let addons = AddonObjects::of(&present.flux, owner)?;
-        let found = Found::of(&present.flux, namespaces, addons)?;
-        Ok(Self { present, found, created, now: Timestamp::now() })
+        let found = Found { objects: LiveObjects::of(&present.flux, owner)?, namespaces };
+        Ok(Self {
+            present,
+            found,
+            releases: present.releases.values().cloned().map(Arc::new).collect(),
+            created,
+            now,
+            versions: BTreeMap::new(),
+            ready: Report::not_yet_reported(),
+        })
     }
 
     /// Returns the parts of all Clusters in the removal budgets, if all of them were read.
     fn shares(&self) -> Shares {
         let clusters = self.present.clusters.iter().map(|cluster| &cluster.cluster);
-        Shares::of(clusters, &self.present.addons, self.found.addons.all())
+        Shares::of(clusters, &self.present.addons, self.found.objects.of_addons())
     }
 
     /// Whether any Cluster has objects that its release does not have, and that may be removed now.
@@ -208,9 +226,11 @@ impl<'a> Live<'a> {
             let Some((prepared, addon)) = stacks.of_cluster(cluster).zip(self.addon(cluster)) else {
                 return false;
             };
-            let objects = self.found.addons.around(addon, &Plan::default());
-            let found = removals::found(addon, prepared, &objects, true);
-            found.iter().any(|candidate| candidate.decision == PruneDecision::Delete)
+            let objects = self.found.objects.around(addon, &Plan::default());
+            let without_file = reported_without_file(addon, &objects);
+            let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
+            let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
+            candidates(&facts, |_| true).iter().any(|found| found.decision == PruneDecision::Delete)
         })
     }
 
@@ -231,63 +251,21 @@ fn compare(
 ) -> Result<Differences, CliError> {
     let (mut objects, mut held_classes, mut without_source) = (Vec::new(), Vec::new(), BTreeMap::new());
     for shared in stacks.shared() {
-        let changes = live.found.shared(shared);
+        let changes = shared::changes(live, stacks, shared);
         without_source.extend(changes.without_source);
         if namespace.is_none_or(|only| shared.stack.metadata.namespace.as_deref() == Some(only)) {
             objects.extend(changes.objects);
             held_classes.extend(changes.held_classes);
         }
     }
-    let mut budgets = Budgets::new(shares, &live.present.releases, live.now);
+    let budgets = Budgets::new(shares, &live.present.releases);
     let mut clusters = Vec::new();
     for cluster in &live.present.clusters {
         let Some((prepared, addon)) = stacks.of_cluster(cluster).zip(live.addon(cluster)) else { continue };
         let hold = without_source.get(&prepared.release_key());
-        let change = of_cluster(live, (prepared, hold), (cluster, addon), &mut budgets)?;
+        let change = clusters::change(live, (prepared, hold), (cluster, addon), &budgets)?;
         clusters.extend(Some(change).filter(ClusterChange::is_reportable));
     }
     let plans = Plans { objects, clusters };
     Ok(Differences { differs: plans.differ(), plans, held_classes })
-}
-
-/// Returns the effect on a Cluster. With a hold of its release, nothing is delivered to it.
-fn of_cluster(
-    live: &Live,
-    (prepared, release_hold): (&Prepared, Option<&Hold>),
-    (cluster, addon): (&ClusterInputs, &ClusterAddon),
-    budgets: &mut Budgets,
-) -> Result<ClusterChange, CliError> {
-    let all_held = |hold| ClusterChange::held(cluster, HeldAddon::new(None, hold));
-    if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster, release_hold.is_none()) {
-        return Ok(all_held(hold));
-    }
-    if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
-        return Ok(all_held(hold.clone()));
-    }
-    let plan = plan::cluster(&prepared.inputs(), cluster)?;
-    if hold_of(&plan).is_some() {
-        return Ok(ClusterChange::new(cluster, Vec::new(), &plan));
-    }
-    let hold = holds::suspended(prepared, addon).or_else(|| holds::elsewhere(live.present, prepared, addon));
-    if let Some(hold) = hold {
-        return Ok(all_held(hold));
-    }
-    let by_git = prepared.git().is_some();
-    let mut objects = live.found.of_cluster(&plan, addon, by_git);
-    let existing = live.found.addons.around(addon, &plan);
-    let namespace = live.found.namespace_uid(cluster.cluster.namespace().as_str());
-    let candidates = removals::decided((cluster, addon), (prepared, &plan), existing, namespace, live.now);
-    let is_source_taken = live.found.taken_source(&plan, by_git).is_some();
-    let candidates = if is_source_taken { Vec::new() } else { candidates };
-    let mut left = Vec::new();
-    for candidate in budgets.decide(candidates, prepared, addon) {
-        if candidate.decision == PruneDecision::Delete {
-            objects.extend(live.found.removal(&candidate.object));
-        } else if let Some(hold) = candidate.report(addon) {
-            left.push(HeldAddon::new(Some(&candidate.addon), hold));
-        }
-    }
-    let mut change = ClusterChange::new(cluster, objects, &plan);
-    change.held.extend(left);
-    Ok(change)
 }

@@ -7,19 +7,20 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::present::Present;
+use crate::addons::is_orphaning;
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, labels};
 use crate::cli::releases::Releases;
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::defaults::Defaults;
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{Key, ReleaseName, Revision};
-use crate::plan::{self, ObjectId, Plan, PlanError, PlannedObject, memory};
+use crate::plan::{self, Plan, memory};
 use crate::release::Release;
 use crate::source::artifact::ArtifactRef;
 
@@ -62,35 +63,10 @@ pub(in crate::cli) struct Shared<'a> {
     pub(in crate::cli) stack: &'a ClusterStack,
     /// All objects. Releases may share some.
     pub(in crate::cli) plan: Plan,
-    /// The objects of the `ClusterStack`, and those of each release.
-    pub(in crate::cli) parts: Vec<(Owner<'a>, Plan)>,
-}
-
-/// The owner of planned objects. Its status has the digests of their specs.
-#[derive(Clone, Copy)]
-pub(in crate::cli) enum Owner<'a> {
-    Stack(&'a ClusterStack),
-    Release(&'a ClusterStackRelease),
-}
-
-impl<'a> Owner<'a> {
-    /// Returns the UID of the owner if it can own an object, and the digest of the spec that the operator last wrote.
-    pub(in crate::cli) fn last_write(self, planned: &PlannedObject) -> (Option<&'a str>, Option<SpecDigest>) {
-        let ObjectId { kind, namespace, name, .. } = &planned.id;
-        let (metadata, digest) = match self {
-            Self::Stack(stack) => (&stack.metadata, stack.spec_digest_of(&format!("{namespace}/{name}"))),
-            Self::Release(release) => (&release.metadata, release.spec_digest_of(kind, namespace, name)),
-        };
-        let can_own = planned.can_be_owned_in(metadata.namespace.as_deref().unwrap_or_default());
-        (metadata.uid.as_deref().filter(|_| can_own), digest.map(SpecDigest::kept))
-    }
-}
-
-impl<'a> Shared<'a> {
-    fn add(&mut self, owner: Owner<'a>, plan: Plan) -> Result<(), PlanError> {
-        self.parts.push((owner, plan.clone()));
-        self.plan.merge(plan)
-    }
+    /// The source of the `ClusterStack`.
+    pub(in crate::cli) source: Plan,
+    /// The objects of each release.
+    pub(in crate::cli) releases: Vec<(&'a ClusterStackRelease, Plan)>,
 }
 
 /// The releases that can be planned, and the objects that their Clusters share.
@@ -98,6 +74,8 @@ impl<'a> Shared<'a> {
 pub(in crate::cli) struct Stacks<'a> {
     releases: BTreeMap<Key, Prepared>,
     shared: Vec<Shared<'a>>,
+    /// Whether a `ClusterStack` has no release yet.
+    has_new: bool,
 }
 
 /// The sources that the contents of releases are resolved to.
@@ -142,9 +120,11 @@ impl<'a> Stacks<'a> {
         for (key, stack) in &present.stacks {
             let of_stack: Vec<_> =
                 needed.iter().filter(|release| release.object.is_owned_by(stack)).collect();
-            if of_stack.is_empty() {
+            // One without releases has a source.
+            if of_stack.is_empty() && namespace.is_some_and(|only| key.namespace != only) {
                 continue;
             }
+            stacks.has_new |= of_stack.is_empty();
             if let Err(problem) = stacks.add(&sources, defaults, key, stack, &of_stack, &mut skipped) {
                 skipped.push(format!("ClusterStack {key} is left out: {problem}"));
             }
@@ -169,9 +149,8 @@ impl<'a> Stacks<'a> {
             }
             error => in_words(&error),
         })?;
-        let mut shared = Shared { stack: object, plan: Plan::default(), parts: Vec::new() };
-        let plan = plan::stack(&stack).map_err(|error| in_words(&error))?;
-        shared.add(Owner::Stack(object), plan).map_err(|error| in_words(&error))?;
+        let source = plan::stack(&stack).map_err(|error| in_words(&error))?;
+        let mut shared = Shared { stack: object, plan: source.clone(), source, releases: Vec::new() };
         let suspended = object.spec.suspend;
         let allowed = object.metadata.annotations.as_ref().and_then(|found| found.get(labels::PRUNE));
         let existing = sources.existing(&stack);
@@ -185,21 +164,27 @@ impl<'a> Stacks<'a> {
                     let prepared =
                         Prepared { suspended, allowed_deletions, pruned_addons, stack, release, contents };
                     let plan = plan::release(&prepared.inputs()).map_err(|error| in_words(&error))?;
-                    shared.add(Owner::Release(needed.object), plan).map_err(|error| in_words(&error))?;
+                    shared.plan.merge(plan.clone()).map_err(|error| in_words(&error))?;
+                    shared.releases.push((needed.object, plan));
                     self.releases.insert(Key::new(&key.namespace, &needed.name.to_string()), prepared);
                 }
             }
         }
         if suspended {
             skipped.push(format!("ClusterStack {key} is suspended: nothing is written"));
+        } else if is_orphaning(&object.metadata) {
+            skipped.push(format!(
+                "ClusterStack {key} is being deleted, and orphans its Flux objects: nothing is written"
+            ));
         } else {
             self.shared.push(shared);
         }
         Ok(())
     }
 
+    /// Whether there is nothing to plan.
     pub(in crate::cli) fn is_empty(&self) -> bool {
-        self.releases.is_empty()
+        self.releases.is_empty() && !self.has_new
     }
 
     /// Returns the number of releases.
@@ -216,9 +201,14 @@ impl<'a> Stacks<'a> {
         self.shared.iter()
     }
 
+    /// Finds the release with this key.
+    pub(in crate::cli) fn release(&self, key: &Key) -> Option<&Prepared> {
+        self.releases.get(key)
+    }
+
     /// Finds the release of a Cluster's class.
     pub(in crate::cli) fn of_cluster(&self, cluster: &ClusterInputs) -> Option<&Prepared> {
-        self.releases.get(&cluster.cluster.release_key()?)
+        self.release(&cluster.cluster.release_key()?)
     }
 }
 

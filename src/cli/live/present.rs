@@ -65,6 +65,14 @@ pub(in crate::cli) struct LiveNamespace {
     pub(in crate::cli) is_terminating: bool,
 }
 
+impl LiveNamespace {
+    /// Returns a Namespace with its name.
+    pub(in crate::cli) fn named(found: Namespace) -> Option<(String, Self)> {
+        let is_terminating = found.metadata.deletion_timestamp.is_some();
+        Some((found.metadata.name?, Self { uid: found.metadata.uid?, is_terminating }))
+    }
+}
+
 /// Returns the Namespaces by name: the one in scope, or all.
 pub(in crate::cli) async fn namespaces(
     session: &Session,
@@ -77,11 +85,7 @@ pub(in crate::cli) async fn namespaces(
         let everywhere = Scope { namespace: None, selector: None };
         list(&session.client, &Listed::new("", "v1", "namespaces"), &everywhere).await?
     };
-    let named = |found: Namespace| {
-        let is_terminating = found.metadata.deletion_timestamp.is_some();
-        Some((found.metadata.name?, LiveNamespace { uid: found.metadata.uid?, is_terminating }))
-    };
-    Ok(found.into_iter().filter_map(named).collect())
+    Ok(found.into_iter().filter_map(LiveNamespace::named).collect())
 }
 
 /// The objects of all namespaces that removal budgets count.

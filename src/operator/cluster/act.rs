@@ -13,7 +13,7 @@ use super::super::metrics::Queue;
 use super::super::{annotations, deliver, events, git_delivery, request, retry};
 use super::recovery;
 use crate::addons::{
-    AddonWrite, Available, Decision, Delivery, Facts, Receipts, Snapshot, Target, addon_of, committed_by,
+    Available, Decision, Delivery, Facts, ObjectWrite, Receipts, Snapshot, Target, addon_of, committed_by,
     committing, deciding_again,
 };
 use crate::api::{ClusterAddon, Reason};
@@ -22,7 +22,7 @@ use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::plan::repair::Wait;
 use crate::plan::write::Write;
-use crate::plan::{PlannedObject, Step, existing};
+use crate::plan::{PlannedObject, existing};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
@@ -93,8 +93,7 @@ async fn apply(
         Ok(()) if decision.is_without_source() => return (receipts, None),
         Ok(()) => {}
         Err(conflict) if conflict.is_conflict() => {
-            let mut sources = available.plan.objects().filter(|object| object.step == Step::Sources);
-            let taken = sources.find_map(|source| taken_by(context, source));
+            let taken = available.plan.sources().find_map(|source| taken_by(context, source));
             for planned in available.planned() {
                 note_conflict(&mut receipts, addon_of(planned), taken.as_ref());
             }
@@ -112,10 +111,10 @@ async fn apply(
         let before = (snapshot.existing(planned).cloned(), receipts.expected.get(name));
         Some(async move {
             let written = match &action.write {
-                AddonWrite::ByOperator(write) => {
+                ObjectWrite::ByOperator(write) => {
                     apply_addon(context, snapshot, (kind, planned, write), before, fields).await
                 }
-                AddonWrite::AppliedByFlux(_) | AddonWrite::ByFlux(_) | AddonWrite::AfterOtherKind => {
+                ObjectWrite::AppliedByFlux(_) | ObjectWrite::ByFlux(_) | ObjectWrite::AfterOtherKind => {
                     Ok(Written::default())
                 }
             };
@@ -170,8 +169,8 @@ async fn apply_sources(
     (snapshot, decision): (&Snapshot, &Decision),
     receipts: &mut Receipts,
 ) -> Result<(), RequestError> {
-    let sources = available.plan.objects().filter(|object| object.step == Step::Sources);
-    for ((kind, source), write) in sources.filter_map(with_kind).zip(&decision.sources) {
+    for ((kind, source), write) in available.plan.sources().filter_map(with_kind).zip(&decision.sources) {
+        let ObjectWrite::ByOperator(write) = write else { continue };
         let found = snapshot.source(source).cloned();
         let delivery =
             deliver::carry_out(context, (kind, source, write), (found, None), snapshot.now).await?;
@@ -279,7 +278,7 @@ async fn commit(
             }
         }
         match &action.write {
-            AddonWrite::AppliedByFlux(digest) => {
+            ObjectWrite::AppliedByFlux(digest) => {
                 receipts.expected.insert(name.to_owned(), digest.clone());
             }
             _ => _ = receipts.on_their_way.insert(name.to_owned(), commit_hold(&state)),

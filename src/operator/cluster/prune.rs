@@ -16,7 +16,7 @@ use super::super::release::users;
 use super::super::write;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
-    Budget, Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_prune,
+    Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_within_budget,
     is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates, unconfirmed,
 };
 use crate::api::{ClusterAddon, ClusterStack, Reason};
@@ -26,7 +26,6 @@ use crate::rollup::ConditionStatus;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::{Next, at};
-use crate::subscription::known;
 
 /// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects,
 /// an invalid release and files of another `ClusterStack` may stay forever. With `is_owned`, a `ClusterStack` will read a
@@ -75,21 +74,8 @@ pub(super) async fn decide<'w>(
     let live: Option<ClusterStack> = context.api.get(&stack).await?;
     let recorded = live.as_ref().and_then(|stack| stack.status.as_ref()?.pruned_addons.as_ref());
     Ok(context.budgets.decide((&stack, &Key::of(&**addon)), recorded, *now, |reserved, sum| {
-        let mut spent = spent_so_far(context, &addons, reserved);
-        spent.add_lost(sum, *now);
-        let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
-        let budget = Budget {
-            stack: &available.stack_name(),
-            release: &available.release.name,
-            allowed: available.allowed_deletions,
-            spent: &spent.deletions,
-            total: spent.total,
-            own: known(recorded, reserved.get(&Key::of(&**addon))),
-            sum,
-        };
-        let pruning = decide_prune(decided.candidates, &budget, *now);
-        let spent = pruning.pruned.clone().zip(pruning.sum.clone());
-        (pruning, spent)
+        let spent = spent_so_far(context, &addons, reserved);
+        decide_within_budget(facts, decided.candidates, spent, (reserved.get(&Key::of(&**addon)), sum))
     }))
 }
 

@@ -15,10 +15,8 @@ use super::super::events;
 use super::super::objects::owner_reference;
 use super::super::reconcile::ReconcileError;
 use super::content::Known;
-use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStackRelease, labels};
-use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::inputs::ReleaseInputs;
@@ -27,7 +25,7 @@ use crate::plan::delivery::{Action, NamespaceState};
 use crate::plan::write::{RepairState, Write};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
-    self, ConditionStatus, Expected, ObjectFacts, Verdict, kept_object, object_since, present_version,
+    self, ConditionStatus, Expected, ObjectFacts, Verdict, expected_object, present_version,
     recorded_expectation,
 };
 use crate::runtime::cache::Key;
@@ -77,7 +75,7 @@ impl Delivery<'_> {
         (found, namespace_state): (Option<&FluxObject>, NamespaceState),
         digest: Option<&SpecDigest>,
     ) -> Option<Verdict> {
-        let expected = self.expectation(planned, digest?)?;
+        let expected = expected_object(self.object, &self.known.inputs(), planned, digest?, self.now)?;
         judge(self.context, &planned.id, (found, namespace_state), &expected, self.now)
     }
 
@@ -85,7 +83,7 @@ impl Delivery<'_> {
     pub(super) async fn carry_out(&self, object: &DecidedObject<'_>) -> Result<ObjectFacts, ReconcileError> {
         let DecidedObject { planned, state, write } = object;
         let (expected, verdict) = match write {
-            ReleaseWrite::Nothing | ReleaseWrite::Namespace(Action::Nothing) => {
+            ReleaseWrite::Nothing | ReleaseWrite::ByFlux(_) | ReleaseWrite::Namespace(Action::Nothing) => {
                 let found = (state.found.as_deref(), state.namespace_state);
                 (state.expected.clone(), self.verdict(planned, found, state.expected.as_ref()))
             }
@@ -176,30 +174,6 @@ impl Delivery<'_> {
             other.uid != us.uid && release.is_some_and(|release| release.uid().as_ref() == Some(&other.uid))
         });
         std::iter::once(us.clone()).chain(others.cloned()).collect()
-    }
-
-    /// Returns the expected state of a planned object whose spec has this digest.
-    fn expectation(&self, planned: &PlannedObject, digest: &SpecDigest) -> Option<Expected> {
-        let before = self.object.status.as_ref().and_then(|status| kept_object(&status.objects, &planned.id));
-        let since = object_since(before, &digest.to_string(), self.now);
-        let (spec_digest, version) = (Some(digest.to_string()), self.version(planned));
-        Expected::kept(&AddonState { spec_digest, version }, since)
-    }
-
-    /// Returns the version that completes an object: the commit of a source, the commit of the source of a chart or of
-    /// manifests, or the version of the class's chart.
-    fn version(&self, planned: &PlannedObject) -> Option<String> {
-        match planned.kind() {
-            Some(FluxKind::GitRepository) => {
-                Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned())
-            }
-            Some(FluxKind::HelmRelease) => Some(self.known.release.cluster_class.version.clone()),
-            _ => {
-                let source = text(&planned.value, &["spec", "sourceRef", "name"]);
-                let mut pins = self.known.contents.pins.values();
-                Some(pins.find(|pin| pin.owned.name.as_str() == source)?.revision.to_string())
-            }
-        }
     }
 }
 

@@ -202,7 +202,7 @@ pub(super) async fn act(
     if let Some(source) = source {
         match &decision.source {
             SourceWrite::Nothing => {}
-            SourceWrite::Commit => {
+            SourceWrite::Commit(_) => {
                 let requester = (Queue::ClusterStack, facts.key.clone());
                 let change = Change::Planned(source.plan.clone());
                 git_delivery::commit(context, &facts.key, Subject::Source, change, requester);

@@ -6,13 +6,16 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::api::ClusterStackRelease;
 use crate::api::cluster_addon::AddonState;
 use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::conditions::Reason;
+use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
+use crate::inputs::ReleaseInputs;
 use crate::names::Key;
-use crate::plan::{ObjectId, Step};
+use crate::plan::{ObjectId, PlannedObject, Step};
 use crate::rollup::{Expected, Verdict};
 
 /// The facts about one object of a release.
@@ -109,6 +112,35 @@ pub fn present_version<Found: Deref<Target = FluxObject>>(
             let chart = find(FluxKind::HelmChart, &object.source());
             let packaged = chart.and_then(|chart| Some(chart.status.artifact()?.revision.clone()));
             packaged.or_else(|| status.history.first().map(|latest| latest.chart_version.clone()))
+        }
+    }
+}
+
+/// Returns the expected state of a planned object of a release whose spec has this digest.
+#[must_use]
+pub fn expected_object(
+    release: &ClusterStackRelease,
+    inputs: &ReleaseInputs,
+    planned: &PlannedObject,
+    digest: &SpecDigest,
+    now: Timestamp,
+) -> Option<Expected> {
+    let before = release.status.as_ref().and_then(|status| kept(&status.objects, &planned.id));
+    let since = expected_since(before, &digest.to_string(), now);
+    let (spec_digest, version) = (Some(digest.to_string()), complete_version(inputs, planned));
+    Expected::kept(&AddonState { spec_digest, version }, since)
+}
+
+/// Returns the version that completes an object: the commit of a source, the commit of the source of a chart or of manifests,
+/// or the version of the class's chart.
+fn complete_version(inputs: &ReleaseInputs, planned: &PlannedObject) -> Option<String> {
+    match planned.kind() {
+        Some(FluxKind::GitRepository) => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
+        Some(FluxKind::HelmRelease) => Some(inputs.release.cluster_class.version.clone()),
+        _ => {
+            let source = text(&planned.value, &["spec", "sourceRef", "name"]);
+            let mut pins = inputs.contents.pins.values();
+            Some(pins.find(|pin| pin.owned.name.as_str() == source)?.revision.to_string())
         }
     }
 }

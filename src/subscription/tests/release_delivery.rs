@@ -86,6 +86,7 @@ fn word(write: &ReleaseWrite) -> &'static str {
         | ReleaseWrite::Flux { write: Write::Nothing, .. }
         | ReleaseWrite::Namespace(Action::Nothing) => "-",
         ReleaseWrite::InItsTurn => "later",
+        ReleaseWrite::ByFlux(_) => "by Flux",
         write if write.is_written() => "apply",
         _ => "other",
     }
@@ -218,7 +219,7 @@ fn operator_applies_nothing_by_git_or_while_suspended() {
     let present = [Absent, Absent, Absent];
     assert_eq!(
         decided(&plan, &new, DeliveryMode::Git, present),
-        "Sources -, NodeImages -, WaitingForNodeImages, provider"
+        "Sources by Flux, NodeImages by Flux, WaitingForNodeImages, provider"
     );
     assert_eq!(
         decided(&plan, &new, DeliveryMode::Suspended, present),

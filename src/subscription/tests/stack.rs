@@ -179,8 +179,8 @@ fn changed_source_pins_nothing_until_flux_fetched() {
             Row::new(ours(), written_for(&ours(), &json!({"deletionTimestamp": NOW}))),
             "Apply(AfterDeletion), v1 not pinned",
         ),
-        (Row { is_observed: false, ..Row::planned(following(B, by_git)) }, "Commit, v1 not pinned"),
-        (Row::planned(following(B, by_git)), "Commit, v1 pinned"),
+        (Row { is_observed: false, ..Row::planned(following(B, by_git)) }, "Commit(Nothing), v1 not pinned"),
+        (Row::planned(following(B, by_git)), "Commit(Nothing), v1 pinned"),
     ] {
         assert_eq!(written(&row), expected, "{:?}", row.found.map(|found| found.object));
     }
@@ -243,7 +243,7 @@ fn stack_is_written_only_while_it_may_be() {
             true,
             "finalizer, Apply(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]",
         ),
-        (&by_git, true, "Commit, forward, write [v0 v1], delete [v0], left [stacks/before]"),
+        (&by_git, true, "Commit(Nothing), forward, write [v0 v1], delete [v0], left [stacks/before]"),
         // A deleted one is kept with its source, and its releases stay as they are.
         (&deleted, true, "Apply(Nothing), forward, write [], delete [], left [stacks/before]"),
         (&suspended, true, "Nothing, write [], delete [], left []"),

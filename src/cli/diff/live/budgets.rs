@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
-use super::addon_objects::count_by_owner;
-use crate::addons::{Budget, Candidate, PruneDecision, Pruning, Spent, decide_prune};
+use super::objects::count_by_owner;
+use crate::addons::{Candidate, Facts, PruneDecision, Spent, decide_within_budget};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::live::prepared::Prepared;
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::FluxObject;
 use crate::names::Key;
+use crate::operator::budget;
 use crate::operator::objects::{addon_key, index};
-use crate::subscription::known;
 
 /// The part of each Cluster in the budget of its `ClusterStack`, by the key of its `ClusterAddon`.
 pub(super) struct Shares(BTreeMap<Key, Share>);
@@ -55,59 +53,44 @@ pub(super) struct Budgets<'a> {
     /// `None` if the parts of the Clusters are unknown: the budgets limit nothing then.
     shares: Option<Shares>,
     releases: &'a BTreeMap<Key, ClusterStackRelease>,
-    reserved: BTreeMap<Key, Pruned>,
-    /// The sums of all deletions, by `ClusterStack`.
-    sums: BTreeMap<Key, Pruned>,
-    now: Timestamp,
+    /// The removals that are decided, as the operator remembers them.
+    decided: budget::Budgets,
 }
 
 impl<'a> Budgets<'a> {
-    pub(super) fn new(
-        shares: Option<Shares>,
-        releases: &'a BTreeMap<Key, ClusterStackRelease>,
-        now: Timestamp,
-    ) -> Self {
-        Self { shares, releases, reserved: BTreeMap::new(), sums: BTreeMap::new(), now }
+    pub(super) fn new(shares: Option<Shares>, releases: &'a BTreeMap<Key, ClusterStackRelease>) -> Self {
+        Self { shares, releases, decided: budget::Budgets::default() }
     }
 
     /// Decides which of the due objects of a Cluster to delete now, and reserves the deletions.
     pub(super) fn decide(
-        &mut self,
+        &self,
+        facts: &Facts,
         candidates: Vec<Candidate>,
         prepared: &Prepared,
-        addon: &ClusterAddon,
     ) -> Vec<Candidate> {
         let is_due = candidates.iter().any(|candidate| candidate.decision == PruneDecision::Delete);
         let Some(shares) = self.shares.as_ref().filter(|_| is_due) else { return candidates };
-        let (stack, key) = (prepared.stack_key(), Key::of(addon));
-        let mut spent = self.spent(shares, &stack);
-        let sum = known(prepared.pruned_addons.as_ref(), self.sums.get(&stack));
-        spent.add_lost(sum, self.now);
-        let recorded = addon.status.as_ref().and_then(|status| status.pruned.as_ref());
-        let budget = Budget {
-            stack: &stack.to_string(),
-            release: &prepared.inputs().release.name,
-            allowed: prepared.allowed_deletions.as_deref(),
-            spent: &spent.deletions,
-            total: spent.total,
-            own: known(recorded, self.reserved.get(&key)),
-            sum,
-        };
-        let Pruning { candidates, pruned, sum, .. } = decide_prune(candidates, &budget, self.now);
-        self.reserved.extend(pruned.map(|pruned| (key, pruned)));
-        self.sums.extend(sum.map(|sum| (stack, sum)));
-        candidates
+        let (stack, addon) = (prepared.stack_key(), Key::of(&*facts.snapshot.addon));
+        let (recorded, now) = (prepared.pruned_addons.as_ref(), facts.snapshot.now);
+        let (pruning, reservation) = self.decided.decide((&stack, &addon), recorded, now, |reserved, sum| {
+            let spent = self.spent(shares, &stack, reserved);
+            decide_within_budget(facts, candidates, spent, (reserved.get(&addon), sum))
+        });
+        // The next Cluster finds them spent.
+        reservation.map(budget::Reservation::keep);
+        pruning.candidates
     }
 
     /// Counts the deletions in the clusters of a `ClusterStack`.
-    fn spent(&self, shares: &Shares, stack: &Key) -> Spent {
+    fn spent(&self, shares: &Shares, stack: &Key, reserved: &budget::Reserved) -> Spent {
         let is_of = |release: &Key| {
             let found = self.releases.get(release).filter(|_| release.namespace == stack.namespace);
             found.is_some_and(|found| found.stack_owners().any(|owner| owner.name == stack.name))
         };
         let mut spent = Spent::default();
         for (addon, share) in shares.0.iter().filter(|(_, share)| is_of(&share.release)) {
-            spent.add(share.objects, share.pruned.as_ref(), self.reserved.get(addon));
+            spent.add(share.objects, share.pruned.as_ref(), reserved.get(addon));
         }
         spent
     }

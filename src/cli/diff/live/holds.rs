@@ -32,7 +32,7 @@ pub(super) fn not_delivered(
     let around = Around {
         namespace_terminating: live.found.is_terminating(&key.namespace),
         backing: if orphaned_by.is_some() { Backing::Orphaned } else { Backing::Wanted },
-        handed_over: live.found.addons.has_rest(&key),
+        handed_over: live.found.objects.has_rest(&key),
         removing: is_usable
             && !cluster.paused()
             && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
@@ -69,7 +69,7 @@ pub(super) fn not_delivered(
 
 /// Whether a `ClusterAddon` has addons that the release does not have and that are removed before it is deleted.
 fn is_removing(live: &Live, prepared: &Prepared, addon: &ClusterAddon) -> bool {
-    let objects = live.found.addons.around(addon, &Plan::default());
+    let objects = live.found.objects.around(addon, &Plan::default());
     let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
     let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &BTreeSet::new() };
     is_prune_pending(&facts, (&prepared.stack_key(), prepared.suspended))
@@ -80,17 +80,4 @@ pub(super) fn elsewhere(present: &Present, prepared: &Prepared, addon: &ClusterA
     let before = committing_stack(addon)?;
     let theirs = present.stacks.get(&before).and_then(|stack| stack.spec.delivery.git());
     delivered_elsewhere((&before, theirs), (&prepared.stack_key(), prepared.git()))
-}
-
-/// Returns the hold of a Cluster if its `ClusterAddon` or its `ClusterStack` is suspended.
-pub(super) fn suspended(prepared: &Prepared, addon: &ClusterAddon) -> Option<Hold> {
-    let of = if prepared.suspended {
-        "its ClusterStack"
-    } else if addon.spec.suspend {
-        "its ClusterAddon"
-    } else {
-        return None;
-    };
-    let message = format!("{of} has spec.suspend: nothing is written");
-    Some(Hold { reason: Reason::Suspended, message })
 }

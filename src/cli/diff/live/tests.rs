@@ -2,8 +2,6 @@
 
 mod classes;
 mod existing;
-mod properties;
-mod removal_properties;
 mod removals;
 
 use std::collections::BTreeMap;
@@ -18,7 +16,7 @@ use crate::foreign::flux::observed::SpecDigest;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
 use crate::plan::delivery::is_kept_by_namespace;
-use crate::plan::{ObjectId, PlannedObject, Step};
+use crate::plan::{self, ObjectId, PlannedObject, Step};
 
 const V1: &str = "docker-demo-1-34-v1";
 const PIN: &str = "4f2d1c0a9b8e7f6a5d4c3b2a1908f7e6d5c4b3a2";
@@ -69,7 +67,7 @@ fn differences(present: &Present) -> Differences {
 
 fn compared(present: &Present, stacks: &Stacks) -> Differences {
     let namespaces = namespaces();
-    let live = Live::new(present, &namespaces).unwrap();
+    let live = Live::new(present, &namespaces, Timestamp::now()).unwrap();
     compare(&live, stacks, Some(live.shares()), Some("demo")).unwrap()
 }
 

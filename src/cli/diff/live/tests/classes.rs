@@ -14,8 +14,22 @@ fn without_class() -> Present {
         !is_class(object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap())
     });
     status(&mut present).objects.retain(|kept| !is_class(&kept.kind, &kept.name));
-    report(&mut present, "NodeImagesReady", true);
+    report_images(&mut present, true);
     present
+}
+
+/// Lets Flux report whether the node images are applied, if they exist.
+pub(super) fn report_images(present: &mut Present, is_applied: bool) {
+    let is_it = |object: &&mut Value| object["metadata"]["name"] == IMAGES;
+    let Some(images) = present.flux.iter_mut().find(is_it) else { return };
+    let condition = json!({
+        "type": "Ready", "status": if is_applied { "True" } else { "False" }, "reason": "Reason", "message": "no quota",
+        "observedGeneration": 1,
+    });
+    images["metadata"]["generation"] = json!(1);
+    images["status"] = json!({
+        "observedGeneration": 1, "conditions": [condition], "lastAppliedRevision": format!("main@sha1:{PIN}"),
+    });
 }
 
 fn status(present: &mut Present) -> &mut ClusterStackReleaseStatus {
@@ -58,8 +72,8 @@ fn class_is_created_once_provider_and_images_are_ready() {
     let created = format!("created   HelmRelease demo/{V1}");
     let table: [Row; 8] = [
         ("everything is ready", |_| {}, &created),
-        ("the images are not ready", |all| report(all, "NodeImagesReady", false), &not_ready),
-        ("nothing is reported", |all| status(all).conditions.clear(), &not_ready),
+        ("the images are not ready", |all| report_images(all, false), &not_ready),
+        ("nothing is reported", |all| _ = object(all, "Kustomization", IMAGES)["status"].take(), &not_ready),
         (
             "the images do not exist",
             |all| all.flux.retain(|object| object["metadata"]["name"] != IMAGES),
@@ -102,7 +116,7 @@ fn class_is_created_once_provider_and_images_are_ready() {
 #[test]
 fn delivered_class_is_not_held() {
     let mut present = delivered();
-    report(&mut present, "NodeImagesReady", false);
+    report_images(&mut present, false);
     object(&mut present, "HelmRelease", V1)["spec"]["interval"] = json!("2h");
     let found = differences(&present);
     assert!(texts(&found).contains(&format!("changed   HelmRelease demo/{V1}")), "{}", texts(&found));
@@ -112,7 +126,7 @@ fn delivered_class_is_not_held() {
 #[test]
 fn held_class_is_no_difference() {
     let mut present = without_class();
-    report(&mut present, "NodeImagesReady", false);
+    report_images(&mut present, false);
     let found = differences(&present);
     assert!(!found.differs, "{}", texts(&found));
     let json = serde_json::to_value(&found).unwrap();

@@ -61,7 +61,7 @@ fn record_prune(present: &mut Present, count: u32) {
 
 /// Returns the lines about addons of the Cluster that are removed or held.
 fn lines(present: &Present) -> String {
-    let text = texts(&differences(present));
+    let text = texts(&compared(present, &stacks(present).0));
     let lines =
         text.lines().map(str::trim).filter(|line| line.starts_with("removed") || line.starts_with("held"));
     lines.collect::<Vec<_>>().join("\n")
@@ -230,7 +230,7 @@ fn unknown_budget_limits_nothing() {
     let mut present = with_old();
     record_prune(&mut present, 1);
     let namespaces = namespaces();
-    let live = Live::new(&present, &namespaces).unwrap();
+    let live = Live::new(&present, &namespaces, Timestamp::now()).unwrap();
     let (stacks, _) = stacks(&present);
     assert!(live.may_remove(&stacks));
     let text = texts(&compare(&live, &stacks, None, Some("demo")).unwrap());
@@ -242,7 +242,7 @@ fn other_namespaces_are_read_only_for_budgets() {
     let namespaces = namespaces();
     let may_remove = |present: &Present| {
         let (stacks, _) = stacks(present);
-        Live::new(present, &namespaces).unwrap().may_remove(&stacks)
+        Live::new(present, &namespaces, Timestamp::now()).unwrap().may_remove(&stacks)
     };
     assert!(!may_remove(&delivered()));
     assert!(may_remove(&with_old()));

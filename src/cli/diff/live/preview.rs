@@ -1,0 +1,67 @@
+//! What `diff --live` prints about given objects: the simulations compare it with what the operator then writes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Live, compare};
+use crate::cli::live::prepared::Stacks;
+use crate::cli::live::present::{LiveNamespace, Present};
+use crate::cli::releases::Releases;
+use crate::foreign::capi::{Cluster, text};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::ownership::cluster_of;
+use crate::inputs::ClusterInputs;
+use crate::inputs::defaults::Defaults;
+use crate::names::Key;
+
+/// The output of `diff --live --output json`, and what it leaves out.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The output.
+    pub differences: Value,
+    /// What is left out, each with the reason.
+    pub skipped: Vec<String>,
+}
+
+/// Returns what `diff --live` prints if `objects` are all objects of the API server, and the Clusters refer to no others.
+/// `releases` is a work tree of the stack repository.
+pub fn preview(objects: &[Value], releases: &Path, now: Timestamp) -> Result<Preview, String> {
+    let in_words = |error: &dyn std::fmt::Display| error.to_string();
+    let releases = Releases::open(releases).map_err(|error| in_words(&error))?;
+    let present = present(objects).map_err(|error| in_words(&error))?;
+    let namespaces = namespaces(objects).map_err(|error| in_words(&error))?;
+    let (stacks, skipped) = Stacks::of(&present, &releases, &Defaults::default(), None);
+    let live = Live::new(&present, &namespaces, now).map_err(|error| in_words(&error))?;
+    let found = compare(&live, &stacks, Some(live.shares()), None).map_err(|error| in_words(&error))?;
+    Ok(Preview { differences: serde_json::to_value(found).map_err(|error| in_words(&error))?, skipped })
+}
+
+fn of_kind<T: DeserializeOwned>(objects: &[Value], kind: &str) -> Result<Vec<T>, serde_json::Error> {
+    objects.iter().filter(|object| text(object, &["kind"]) == kind).map(T::deserialize).collect()
+}
+
+fn present(objects: &[Value]) -> Result<Present, serde_json::Error> {
+    let is_flux = |object: &&Value| FluxKind::of(text(object, &["kind"])).is_some();
+    let stacks = of_kind(objects, "ClusterStack")?;
+    let releases = of_kind(objects, "ClusterStackRelease")?;
+    let addons = of_kind(objects, "ClusterAddon")?;
+    let clusters: Vec<Value> = of_kind(objects, "Cluster")?;
+    let clusters = clusters.into_iter().filter_map(|cluster| Cluster::new(cluster).ok());
+    Ok(Present {
+        stacks: stacks.into_iter().map(|stack| (Key::of(&stack), stack)).collect(),
+        releases: releases.into_iter().map(|release| (Key::of(&release), release)).collect(),
+        addons: addons.into_iter().map(|addon| (cluster_of(&addon), addon)).collect(),
+        clusters: clusters.map(|cluster| ClusterInputs::new(cluster, |_| None)).collect(),
+        flux: objects.iter().filter(is_flux).cloned().collect(),
+    })
+}
+
+fn namespaces(objects: &[Value]) -> Result<BTreeMap<String, LiveNamespace>, serde_json::Error> {
+    let namespaces: Vec<Namespace> = of_kind(objects, "Namespace")?;
+    Ok(namespaces.into_iter().filter_map(LiveNamespace::named).collect())
+}

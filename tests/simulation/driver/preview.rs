@@ -1,0 +1,258 @@
+//! `diff --live`: what it prints in a state is what an operator that is alone from then on writes.
+//!
+//! Alone means that nobody else acts: neither Flux, nor users, nor the controllers of Kubernetes. Compared are the applies and
+//! the removals of Flux objects; stackflux's own kinds are none of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use stackflux::api::labels;
+use stackflux::cli::{Preview, preview};
+use stackflux::foreign::flux::FluxKind;
+
+use super::Simulation;
+use crate::api_server::kinds::KINDS;
+use crate::api_server::{ApiServer, Place};
+use crate::flux::number;
+use crate::operator::{Millis, timestamp};
+use crate::process::Process;
+use crate::properties::Rule;
+use crate::repository::{self, COMMITS};
+use crate::wire::Wire;
+
+/// The time without a write after which the operator has nothing left to write.
+const QUIET: Millis = 15_000;
+/// Maximum number of steps of the operator.
+const STEPS: usize = 5_000;
+
+/// Kind, namespace and name of an object.
+type Id = (String, String, String);
+
+/// What `diff --live` prints.
+#[derive(Debug, Default)]
+struct Printed {
+    applied: BTreeSet<Id>,
+    removed: BTreeSet<Id>,
+    /// The Clusters to which nothing is delivered before something else is deleted.
+    held: BTreeSet<(String, String)>,
+}
+
+/// What the operator writes.
+#[derive(Debug, Default)]
+struct Written {
+    applied: BTreeSet<Id>,
+    removed: BTreeSet<Id>,
+}
+
+impl Simulation {
+    /// Compares what `diff --live` prints now with what an operator writes that is alone from now on.
+    pub(super) fn preview(&mut self) {
+        let server = self.wire.cluster().server.clone();
+        let objects = all(&server);
+        // Commits go to a repository that the simulation shares with its Flux.
+        let by_git = |object: &Value| object.pointer("/spec/delivery/git").is_some();
+        if self.wire.cluster().refuses.is_some() || objects.iter().any(by_git) {
+            return;
+        }
+        let Preview { differences, skipped } =
+            match preview(&objects, work_tree(self.flux.head), timestamp(self.now)) {
+                Ok(preview) => preview,
+                Err(error) => return self.wire.cluster().broke(Rule::Preview, format!("it fails: {error}")),
+            };
+        let printed = Printed::of(&differences);
+        let written = self.write_alone(server.clone());
+        let is_known = |id: &Id| is_pinned(&server, id) && !skipped.iter().any(|what| names(what, id));
+        for problem in compare(&printed, &written, is_known) {
+            self.wire.cluster().broke(Rule::Preview, format!("{problem}; left out: {skipped:?}"));
+        }
+    }
+
+    /// Lets a new operator write alone to a copy of the API server.
+    fn write_alone(&mut self, server: ApiServer) -> Written {
+        let (wire, mut now) = (Wire::new(server, None), self.now);
+        let before = wire.cluster().server.clone();
+        wire.cluster().requests = Some(Vec::new());
+        let clock = self.clock();
+        let mut process = Process::start(&wire, 0, clock, None, None);
+        let set_now = |simulation: &mut Self, now: Millis| {
+            simulation.set_clock(now);
+            let mut cluster = wire.cluster();
+            (cluster.now, cluster.server.now) = (now, timestamp(now).as_second());
+        };
+        set_now(self, now);
+        process.lead(&wire, None, now);
+        let (mut known, mut quiet_since) = (0, now);
+        for _ in 0..STEPS {
+            for kind in 0..KINDS.len() {
+                if process.watches[kind].is_behind(&wire.cluster()) {
+                    process.deliver(kind, &wire, None, 0, now);
+                }
+            }
+            if process.operator.running() > 0 {
+                process.operator.go_on(0, now);
+            } else if process.operator.count_startable(now) > 0 {
+                process.operator.begin(0, now);
+            } else {
+                let writes = wire.cluster().requests.as_ref().map_or(0, Vec::len);
+                if writes > known {
+                    (known, quiet_since) = (writes, now);
+                }
+                match process.operator.next_due() {
+                    Some(due) if due <= quiet_since + QUIET => now = due.max(now),
+                    _ => break,
+                }
+                set_now(self, now);
+            }
+        }
+        let requests = wire.cluster().requests.take().unwrap_or_default();
+        self.set_clock(self.now);
+        Written::of(&before, requests)
+    }
+}
+
+/// All objects.
+fn all(server: &ApiServer) -> Vec<Value> {
+    let objects =
+        (0..KINDS.len()).flat_map(|kind| server.list(kind).into_iter().map(move |object| (kind, object)));
+    let with_kind = objects.map(|(kind, object)| {
+        let mut object = (*object).clone();
+        object["kind"] = KINDS[kind].name.into();
+        object
+    });
+    with_kind.collect()
+}
+
+/// The work tree of the stack repository at a commit, written once for all simulations.
+fn work_tree(head: usize) -> &'static PathBuf {
+    static TREES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let write = |index: usize| {
+        let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("preview-{}-{index}", std::process::id()));
+        for (path, content) in repository::files(&COMMITS[index]) {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        root
+    };
+    &TREES.get_or_init(|| (0..COMMITS.len()).map(write).collect())[head]
+}
+
+impl Printed {
+    fn of(differences: &Value) -> Self {
+        let mut printed = Self::default();
+        let list = |value: &Value, field: &str| value[field].as_array().cloned().unwrap_or_default();
+        let mut changes = list(differences, "objects");
+        for cluster in list(differences, "clusters") {
+            let is_deleting = |held: &Value| {
+                held.get("addon").is_none() && ["Terminating", "Deleting"].contains(&&*text(held, "reason"))
+            };
+            if list(&cluster, "held").iter().any(is_deleting) {
+                printed.held.insert((text(&cluster, "namespace"), text(&cluster, "name")));
+            }
+            changes.extend(list(&cluster, "objects"));
+        }
+        for change in changes.iter().filter(|change| change.get("waitsFor").is_none()) {
+            let id = (text(change, "kind"), text(change, "namespace"), text(change, "name"));
+            match change["change"].as_str() {
+                Some("created" | "changed") => _ = printed.applied.insert(id),
+                Some("removed") => _ = printed.removed.insert(id),
+                _ => {}
+            }
+        }
+        printed
+    }
+}
+
+impl Written {
+    fn of(before: &ApiServer, requests: Vec<(String, String, Place)>) -> Self {
+        let mut written = Self::default();
+        for (method, content_type, place) in requests {
+            let kind = KINDS[place.0].name;
+            if kind != "Namespace" && FluxKind::of(kind).is_none() {
+                continue;
+            }
+            let is_addon = before
+                .get(&place)
+                .is_some_and(|object| object["metadata"]["labels"].get(labels::ADDON).is_some());
+            let id = (kind.to_owned(), place.1, place.2);
+            match method.as_str() {
+                "PATCH" if content_type == "application/apply-patch+yaml" => _ = written.applied.insert(id),
+                "DELETE" if is_addon => _ = written.removed.insert(id),
+                _ => {}
+            }
+        }
+        written
+    }
+}
+
+/// Lists what is printed and not written, or written and not printed.
+fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for id in printed.applied.difference(&written.applied) {
+        problems.push(format!("prints a change of {id:?}, which the operator does not write"));
+    }
+    let is_delivered = |id: &&Id| !printed.held.iter().any(|held| is_of(id, held));
+    let applied = written.applied.difference(&printed.applied).filter(is_delivered);
+    for id in applied.filter(|id| is_known(id)) {
+        problems.push(format!("does not print the change of {id:?}, which the operator writes"));
+    }
+    for id in printed.removed.difference(&written.removed) {
+        problems.push(format!("prints the removal of {id:?}, which the operator does not delete"));
+    }
+    for id in written.removed.difference(&printed.removed).filter(is_delivered).filter(|id| is_known(id)) {
+        problems.push(format!("does not print the removal of {id:?}, which the operator deletes"));
+    }
+    problems
+}
+
+/// Whether an object is one of a Cluster's addons.
+fn is_of((_, namespace, name): &Id, cluster: &(String, String)) -> bool {
+    *namespace == cluster.0 && name.strip_prefix(&cluster.1).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether what an object belongs to existed before: `diff --live` shows no release that the operator is about to pin.
+fn is_pinned(server: &ApiServer, (kind, namespace, name): &Id) -> bool {
+    let releases = server.list(number("ClusterStackRelease"));
+    let pinned = |name: &str| {
+        releases
+            .iter()
+            .any(|release| release["metadata"]["name"] == name && release.pointer("/spec/source").is_some())
+    };
+    if name.ends_with("-catalog") {
+        return true;
+    }
+    let class = |cluster: &Value| {
+        cluster.pointer("/spec/topology/classRef/name").and_then(Value::as_str).map(str::to_owned)
+    };
+    if kind == "HelmRelease" || kind == "Kustomization" {
+        let clusters = server.list(number("Cluster"));
+        let of = clusters.iter().find(|cluster| {
+            let metadata = &cluster["metadata"];
+            is_of(
+                &(kind.clone(), namespace.clone(), name.clone()),
+                &(text(metadata, "namespace"), text(metadata, "name")),
+            )
+        });
+        if let Some(cluster) = of {
+            return class(cluster).is_some_and(|class| pinned(&class));
+        }
+    }
+    releases.iter().any(|release| {
+        let release_name = text(&release["metadata"], "name");
+        name.starts_with(&release_name) && pinned(&release_name)
+    })
+}
+
+/// Whether the reason why something is left out names what an object belongs to.
+fn names(skipped: &str, (_, _, name): &Id) -> bool {
+    skipped.starts_with("ClusterStack ")
+        || skipped.split(' ').next().is_some_and(|release| name.starts_with(release))
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}
