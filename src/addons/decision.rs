@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 
+use super::handover::{is_labelled, is_still_owned};
 use super::revision::other_revision;
 use super::{Snapshot, open_request, snapshot};
 use crate::api::{ClusterAddon, Reason, labels};
@@ -197,6 +198,9 @@ impl ObjectWrite {
 pub struct Decision {
     /// The way to write the objects.
     pub delivery: Delivery,
+    /// The objects of addons that the release does not have and that lost the operator's label. They get it again, because the
+    /// watches select by it.
+    pub relabels: Vec<Arc<FluxObject>>,
     /// The writes of the sources, in the order of the plan, up to the first that has to wait: no addon gets other content
     /// than planned.
     pub sources: Vec<ObjectWrite>,
@@ -222,6 +226,7 @@ pub fn decide(facts: &Facts) -> Decision {
     let requests = has_recovered.then(|| snapshot.owned().filter(is_present).cloned().collect());
     let mut decision = Decision {
         delivery: Delivery::Nothing,
+        relabels: Vec::new(),
         sources: Vec::new(),
         actions: BTreeMap::new(),
         forwards: None,
@@ -231,6 +236,7 @@ pub fn decide(facts: &Facts) -> Decision {
     };
     let Target::Available(available) = target else { return decision };
     decision.delivery = available.delivery();
+    decision.relabels = relabels(snapshot, available);
     if !available.is_suspended {
         decision.retries = due_retries(snapshot.owned(), snapshot.now);
     }
@@ -256,6 +262,17 @@ impl Decision {
     pub fn is_without_source(&self) -> bool {
         self.sources.last().is_some_and(ObjectWrite::is_blocked)
     }
+}
+
+/// Lists the objects that get the operator's label again. An apply restores the labels of planned ones.
+fn relabels(snapshot: &Snapshot, available: &Available) -> Vec<Arc<FluxObject>> {
+    let is_planned = |object: &FluxObject| {
+        available.planned().any(|it| it.kind() == Some(object.kind()) && it.id.name == object.name())
+    };
+    let is_due = |object: &&Arc<FluxObject>| {
+        is_still_owned(object, &snapshot.addon) && !is_labelled(object) && !is_planned(object)
+    };
+    snapshot.objects.iter().filter(is_due).cloned().collect()
 }
 
 /// Decides the writes of the sources, up to the first that has to wait. They have many users, no owner and no status.

@@ -195,6 +195,28 @@ fn actions_follow_the_delivered_objects() {
 }
 
 #[test]
+fn object_that_lost_its_label_gets_it_again() {
+    let label = json!({"metadata": {"labels": {labels::MANAGED_BY: labels::FIELD_MANAGER}}});
+    let disowned = json!({"metadata": {"ownerReferences": null}});
+    for (addon, changes, expected, why) in [
+        ("old", json!({}), "c1.old", "the watches do not see it"),
+        ("old", label, "", "it has the label"),
+        ("old", deleted(), "", "it is being deleted"),
+        ("old", disowned, "", "it has no owner"),
+        ("cni", json!({}), "", "it is planned, and an apply restores its labels"),
+    ] {
+        for is_suspended in [false, true] {
+            let decision = decided(|scene| {
+                scene.objects = vec![flux_object("HelmRelease", addon, &changes)];
+                scene.is_suspended = is_suspended;
+            });
+            let found: Vec<_> = decision.relabels.iter().map(|object| object.name()).collect();
+            assert_eq!(found.join(" "), expected, "{why}");
+        }
+    }
+}
+
+#[test]
 fn object_of_the_other_kind_blocks_its_addon() {
     let with = |kind: &'static str, addon: &'static str, changes: Value| {
         short(&decided(move |scene| scene.objects = vec![flux_object(kind, addon, &changes)]))

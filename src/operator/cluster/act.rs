@@ -10,7 +10,7 @@ use super::super::context::Context;
 use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
-use super::super::{annotations, deliver, events, git_delivery, request, retry};
+use super::super::{annotations, deliver, events, git_delivery, request, retry, write};
 use super::recovery;
 use crate::addons::{
     Available, Decision, Delivery, Facts, ObjectWrite, Receipts, Snapshot, Target, addon_of, committed_by,
@@ -44,6 +44,9 @@ pub(super) async fn act(
     facts: &Facts<'_>,
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
+    for object in &decision.relabels {
+        write::patch(context, &**object, annotations::label(&**object)).await?;
+    }
     if !decision.delivery.is_written() {
         git_delivery::cancel(context, &Subject::Cluster(key.clone()));
     }

@@ -36,15 +36,27 @@ pub(super) async fn owns_any(
     addon: &ClusterAddon,
     objects: &BTreeSet<(FluxKind, String)>,
 ) -> Result<bool, RequestError> {
-    let (namespace, mut any) = (addon.metadata.namespace.as_deref().unwrap_or_default(), false);
-    for (kind, name) in objects {
-        let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
-        if let Some(live) = live.filter(|live| is_still_owned(live, addon)) {
-            refresh(context, live).await?;
-            any = true;
-        }
+    let owned = fetch_owned(context, addon, objects).await?;
+    let any = !owned.is_empty();
+    for live in owned {
+        refresh(context, live).await?;
     }
     Ok(any)
+}
+
+/// Fetches these objects, and returns those that a `ClusterAddon` still owns.
+pub(super) async fn fetch_owned(
+    context: &Context,
+    addon: &ClusterAddon,
+    objects: &BTreeSet<(FluxKind, String)>,
+) -> Result<Vec<FluxObject>, RequestError> {
+    let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
+    let mut owned = Vec::new();
+    for (kind, name) in objects {
+        let live = write::present(context, *kind, &Key::new(namespace, name)).await?;
+        owned.extend(live.filter(|live| is_still_owned(live, addon)));
+    }
+    Ok(owned)
 }
 
 /// Suspends an object that stays or is deleted; `None` if it does not exist.

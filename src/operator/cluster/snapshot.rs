@@ -12,6 +12,7 @@ use super::flux_objects;
 use crate::addons::{Available, Delivery, Snapshot, Target, unaccounted};
 use crate::api::ClusterAddon;
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::other_kind;
 use crate::plan::PlannedObject;
 use crate::plan::write::RepairState;
@@ -26,26 +27,29 @@ pub(super) async fn take(
     target: &Target<'_>,
 ) -> Result<Snapshot, RequestError> {
     let now = context.clock.now();
+    let mut recalled = Vec::new();
     if let Target::Available(available) = target {
-        recall(context, &addon, available).await?;
+        recalled = recall(context, &addon, available).await?;
         deliver::look_again(context, &available.plan, now).await?;
         find_taken_names(context, available, now).await?;
     }
-    Ok(snapshot(context, addon, target, now))
+    Ok(snapshot(context, addon, target, (recalled, now)))
 }
 
-/// Updates the cache with objects of addons that the release does not have, and that only the status names.
+/// Returns the objects of addons that the release does not have, and that only the status names. The cache does not keep one
+/// without the operator's label.
 async fn recall(
     context: &Context,
     addon: &ClusterAddon,
     available: &Available<'_>,
-) -> Result<(), RequestError> {
+) -> Result<Vec<Arc<FluxObject>>, RequestError> {
     let cached = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     let is_planned = |kind: FluxKind, name: &str| {
         available.planned().any(|planned| planned.kind() == Some(kind) && planned.id.name == name)
     };
-    flux_objects::owns_any(context, addon, &unaccounted(addon, &cached, is_planned)).await?;
-    Ok(())
+    let named = unaccounted(addon, &cached, is_planned);
+    let found = flux_objects::fetch_owned(context, addon, &named).await?.into_iter();
+    Ok(found.map(|live| context.caches.flux.of(live.kind()).written(live)).collect())
 }
 
 /// Fetches the planned objects that the cache lacks and whose name an object of the other kind has. If that is the old form of
@@ -71,9 +75,19 @@ async fn find_taken_names(
 }
 
 /// Returns the snapshot of the addons of a Cluster.
-fn snapshot(context: &Context, addon: Arc<ClusterAddon>, target: &Target<'_>, now: Timestamp) -> Snapshot {
+fn snapshot(
+    context: &Context,
+    addon: Arc<ClusterAddon>,
+    target: &Target<'_>,
+    (recalled, now): (Vec<Arc<FluxObject>>, Timestamp),
+) -> Snapshot {
     let key = Key::of(&*addon);
     let mut objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key));
+    for found in recalled {
+        if !objects.iter().any(|object| (object.kind(), object.name()) == (found.kind(), found.name())) {
+            objects.push(found);
+        }
+    }
     let reported = addon.status.iter().flat_map(|status| &status.addons);
     let reported = reported.filter_map(|of| of.object.as_ref());
     let reported = reported.filter_map(|object| Some((FluxKind::of(&object.kind)?, object.name.as_str())));
