@@ -107,14 +107,42 @@ fn in_short(delivery: &ReleaseDelivery) -> String {
     parts.join(", ")
 }
 
-fn decided(plan: &Plan, release: &ClusterStackRelease, mode: DeliveryMode, present: [Present; 3]) -> String {
+/// Formats all steps of a release until nothing is left to write: the words of each step, and the hold.
+fn all_steps(
+    plan: &Plan,
+    release: &ClusterStackRelease,
+    present: [Present; 3],
+    is_ready_after: bool,
+) -> String {
+    let objects = states(plan, present);
+    let (objects, mode, provider_problem) = (&objects[..], DeliveryMode::Api, None);
+    let facts = DeliveryFacts { release, plan, objects, mode, provider_problem };
+    let AllSteps { writes, taken, written } = decide_all_steps(&facts, |_| is_ready_after);
+    let mut parts = Vec::new();
+    for step in RELEASE_STEPS {
+        let of_step = plan.objects().filter(|planned| planned.step == step);
+        let mut words: Vec<_> = of_step.filter_map(|planned| Some(word(writes.get(&planned.id)?))).collect();
+        words.dedup();
+        if !words.is_empty() {
+            parts.push(format!("{step:?} {}", words.join("+")));
+        }
+    }
+    parts.extend(taken.map(|taken| format!("taken {}", taken.kind)));
+    parts.extend(written.hold.map(|hold| hold.reason.to_string()));
+    parts.join(", ")
+}
+
+fn states(plan: &Plan, present: [Present; 3]) -> Vec<ObjectState> {
     let of = |planned: &PlannedObject| match planned.step {
         Step::Sources => present[0],
         Step::NodeImages => present[1],
         Step::ClusterClass | Step::Addons => present[2],
     };
-    let objects: Vec<ObjectState> = plan.objects().map(|planned| state(planned, of(planned))).collect();
-    let provider_problem = None;
+    plan.objects().map(|planned| state(planned, of(planned))).collect()
+}
+
+fn decided(plan: &Plan, release: &ClusterStackRelease, mode: DeliveryMode, present: [Present; 3]) -> String {
+    let (objects, provider_problem) = (states(plan, present), None);
     in_short(&decide_delivery(&DeliveryFacts { release, plan, objects: &objects, mode, provider_problem }))
 }
 
@@ -177,6 +205,26 @@ fn release_is_written_one_step_at_a_time() {
         (&delivered, [Ready, Ready, Ready], "Sources -, NodeImages -, ClusterClass -, provider"),
     ] {
         assert_eq!(decided(&plan, release, DeliveryMode::Api, present), expected, "{present:?}");
+    }
+}
+
+#[test]
+fn all_steps_are_decided_as_if_each_write_succeeds() {
+    let plan = Fixture::new().plan("v1", &[]);
+    let new = release_object(&json!([]));
+    for (present, is_ready_after, expected) in [
+        ([Absent, Absent, Absent], false, "Sources apply, NodeImages apply, WaitingForNodeImages"),
+        // The write of the images leaves their spec as Flux applied it.
+        ([Absent, Ownerless, Absent], true, "Sources apply, NodeImages apply, ClusterClass apply"),
+        ([Ready, Earlier, Absent], false, "NodeImages apply, WaitingForNodeImages"),
+        ([Ready, Ready, Ready], false, ""),
+        ([Ready, Ready, Orphaned], false, "ClusterClass apply"),
+        ([Ready, Adopted, Ready], false, "NodeImages resume, WaitingForNodeImages"),
+        ([Terminating, Ready, Absent], false, "Sources other, ClusterClass apply"),
+        ([Foreign, Absent, Absent], false, "taken GitRepository, AlreadyExists"),
+        ([Absent, Foreign, Absent], false, "Sources apply, taken Kustomization, AlreadyExists"),
+    ] {
+        assert_eq!(all_steps(&plan, &new, present, is_ready_after), expected, "{present:?}");
     }
 }
 
