@@ -10,6 +10,8 @@ use crate::requests::{Api, Objects, status_patch, text};
 /// The objects that the operator wrote into a namespace.
 pub(crate) struct Bodies {
     addons: Vec<Value>,
+    /// The statuses that precede the writes of `HelmRelease`s.
+    taken_back: Vec<(String, Value)>,
     helm_releases: Vec<Value>,
     statuses: Vec<(String, Value)>,
 }
@@ -19,25 +21,36 @@ impl Bodies {
         let addons = api.list(&ADDONS.in_namespace(namespace));
         let status = |addon: &Value| (text(addon, "/metadata/name").to_owned(), addon["status"].clone());
         Self {
+            taken_back: Vec::new(),
             statuses: addons.iter().map(status).collect(),
             addons: addons.iter().map(applied).collect(),
             helm_releases: api.list(&HELM_RELEASES.in_namespace(namespace)).iter().map(applied).collect(),
         }
     }
 
-    /// The `HelmRelease`s that differ, and all statuses.
+    /// The `HelmRelease`s that differ, and all statuses twice: the operator first takes `Ready` back.
     pub(crate) fn changed_since(self, before: &Self) -> Self {
         let Self { mut helm_releases, statuses, .. } = self;
         let spec = |object: &Value| (text(object, "/metadata/name").to_owned(), object["spec"].clone());
         let old: BTreeMap<String, Value> = before.helm_releases.iter().map(spec).collect();
         helm_releases.retain(|object| old.get(text(object, "/metadata/name")) != Some(&object["spec"]));
-        Self { addons: Vec::new(), helm_releases, statuses }
+        let taken_back = statuses.iter().map(|(name, status)| (name.clone(), taken_back(status))).collect();
+        Self { addons: Vec::new(), taken_back, helm_releases, statuses }
     }
 
     /// Number of requests to write all of it.
     pub(crate) fn count(&self) -> usize {
-        self.addons.len() + self.helm_releases.len() + self.statuses.len()
+        self.addons.len() + self.taken_back.len() + self.helm_releases.len() + self.statuses.len()
     }
+}
+
+/// A status of the same size and another content.
+fn taken_back(status: &Value) -> Value {
+    let mut status = status.clone();
+    for condition in status["conditions"].as_array_mut().unwrap() {
+        condition["message"] = json!("the addons of another release are about to be written");
+    }
+    status
 }
 
 /// The body of an apply: an object without the fields that the API server added.
@@ -81,13 +94,18 @@ impl<'a> Plain<'a> {
         self.update(bodies);
     }
 
-    /// Writes `HelmRelease`s and statuses.
+    /// Writes `HelmRelease`s, and statuses before and after them.
     pub(crate) fn update(&self, bodies: &Bodies) {
+        self.replace_statuses(&bodies.taken_back);
         let uid = |body: &Value| &self.uids[text(body, "/metadata/ownerReferences/0/name")];
         let releases = bodies.helm_releases.iter().map(|body| owned(body, None, uid(body)));
         self.api.apply_only(&self.helm_releases, releases);
-        let statuses = bodies.statuses.iter().map(|(name, status)| (name.clone(), status_patch(status)));
-        self.api.patch(&self.addons, Some("status"), statuses);
+        self.replace_statuses(&bodies.statuses);
+    }
+
+    fn replace_statuses(&self, statuses: &[(String, Value)]) {
+        let patches = statuses.iter().map(|(name, status)| (name.clone(), status_patch(status)));
+        self.api.patch(&self.addons, Some("status"), patches);
     }
 }
 
