@@ -95,15 +95,8 @@ async fn apply(
     match apply_sources(context, available, (snapshot, decision), &mut receipts).await {
         Ok(()) if decision.is_without_source() => return (receipts, None),
         Ok(()) => {}
-        Err(conflict) if conflict.is_conflict() => {
-            let taken = available.plan.sources().find_map(|source| taken_by(context, source));
-            for planned in available.planned() {
-                note_conflict(&mut receipts, addon_of(planned), taken.as_ref());
-            }
-            return (receipts, Some(conflict));
-        }
         Err(error) => {
-            receipts.without_source = Some(error.to_string());
+            note_without_source(context, available, &mut receipts, &error);
             return (receipts, Some(error));
         }
     }
@@ -127,16 +120,7 @@ async fn apply(
     let (mut failures, mut conflicts) = (BTreeMap::new(), Vec::new());
     for (name, result) in join_all(addons).await {
         match result {
-            Ok(Written { hold: Some(hold), .. }) => _ = receipts.existing.insert(name.to_owned(), hold),
-            Ok(Written { wait: Some(wait), object, .. }) => {
-                receipts.objects.extend(object);
-                receipts.repairs.insert(name.to_owned(), wait);
-            }
-            Ok(Written { expected: Some(digest), object, .. }) => {
-                receipts.expected.insert(name.to_owned(), digest);
-                receipts.objects.extend(object);
-            }
-            Ok(_) => receipts.wait(name),
+            Ok(written) => note_written(&mut receipts, name, written),
             Err(conflict) if conflict.is_conflict() => {
                 let planned = available.planned().find(|planned| addon_of(planned) == name);
                 let taken = planned.and_then(|planned| taken_by(context, planned));
@@ -148,6 +132,39 @@ async fn apply(
     }
     let receipts = with_failures(receipts, &failures);
     (receipts, failures.into_values().chain(conflicts).next())
+}
+
+/// Notes that no addon is written, because the write of a source failed or conflicted.
+fn note_without_source(
+    context: &Context,
+    available: &Available<'_>,
+    receipts: &mut Receipts,
+    error: &RequestError,
+) {
+    if !error.is_conflict() {
+        receipts.without_source = Some(error.to_string());
+        return;
+    }
+    let taken = available.plan.sources().find_map(|source| taken_by(context, source));
+    for planned in available.planned() {
+        note_conflict(receipts, addon_of(planned), taken.as_ref());
+    }
+}
+
+/// Notes the result of the write of an addon's object.
+fn note_written(receipts: &mut Receipts, addon: &str, written: Written) {
+    match written {
+        Written { hold: Some(hold), .. } => _ = receipts.existing.insert(addon.to_owned(), hold),
+        Written { wait: Some(wait), object, .. } => {
+            receipts.objects.extend(object);
+            receipts.repairs.insert(addon.to_owned(), wait);
+        }
+        Written { expected: Some(digest), object, .. } => {
+            receipts.expected.insert(addon.to_owned(), digest);
+            receipts.objects.extend(object);
+        }
+        Written { .. } => receipts.wait(addon),
+    }
 }
 
 /// Returns the hold of an object whose write conflicted, if an object of another client has its name.
