@@ -120,8 +120,10 @@ impl<'a> Stacks<'a> {
         for (key, stack) in &present.stacks {
             let of_stack: Vec<_> =
                 needed.iter().filter(|release| release.object.is_owned_by(stack)).collect();
-            // One without releases has a source.
-            if of_stack.is_empty() && namespace.is_some_and(|only| key.namespace != only) {
+            // One without releases has a source, which is deleted with it.
+            let is_shown = namespace.is_none_or(|only| key.namespace == only);
+            let is_deleted = stack.metadata.deletion_timestamp.is_some();
+            if of_stack.is_empty() && (is_deleted || !is_shown) {
                 continue;
             }
             stacks.has_new |= of_stack.is_empty();

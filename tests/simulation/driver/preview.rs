@@ -54,7 +54,12 @@ impl Simulation {
         let objects = all(&server);
         // Commits go to a repository that the simulation shares with its Flux.
         let by_git = |object: &Value| object.pointer("/spec/delivery/git").is_some();
-        if self.wire.cluster().refuses.is_some() || objects.iter().any(by_git) {
+        // What is being deleted or has lost its ClusterStack changes hands: diff --live shows the state before that.
+        let is_deleted = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
+        let has_lost =
+            server.log.iter().any(|entry| entry.is_deleted && entry.place.0 == number("ClusterStack"));
+        let is_changing = has_lost || objects.iter().any(is_deleted) || objects.iter().any(by_git);
+        if is_changing || self.wire.cluster().refuses.is_some() {
             return;
         }
         let Preview { differences, skipped } =

@@ -74,3 +74,32 @@ fn taken_catalog_does_not_hold_its_releases() {
     assert!(text.contains("  held      GitRepository demo/docker-demo-1-34-catalog: "), "{text}");
     assert!(text.contains(&format!("  changed   HelmRelease demo/{V1}")), "{text}");
 }
+
+#[test]
+fn source_of_another_namespace_holds_the_release() {
+    let mut present = live();
+    let stack = present.stacks.values_mut().next().unwrap();
+    let source = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "shared"}});
+    stack.spec.source = serde_json::from_value(source).unwrap();
+    present.flux.push(json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": {"name": "stacks", "namespace": "shared", "annotations": {labels::ALLOWED_NAMESPACES: "*"}},
+        "spec": {"url": "https://git.example.org/stacks.git", "ref": {"branch": "main"}, "interval": "1m"},
+    }));
+    let (shared, _) = planned(&present);
+    let source = shared.iter().find(|planned| planned.id.namespace == "shared").unwrap();
+    let mut theirs = came_back(&source.value, &[]);
+    theirs["spec"]["ref"]["commit"] = json!("0".repeat(40));
+    let mut other = present.releases.values().next().unwrap().clone();
+    other.metadata.namespace = Some("other".to_owned());
+    let ObjectId { kind, namespace, name, .. } = &source.id;
+    let kept = json!({"kind": kind, "namespace": namespace, "name": name, "specDigest": "sha256:1"});
+    other.status.get_or_insert_default().objects.push(serde_json::from_value(kept).unwrap());
+    present.releases.insert(Key::new("other", V1), other);
+    assert!(texts(&differences(&present)).contains("created   GitRepository shared/"), "nobody has it");
+
+    present.flux.push(theirs);
+    let text = texts(&differences(&present));
+    assert!(text.contains("  held      all of it: ") && text.contains("other"), "{text}");
+    assert!(!text.contains("created") && !text.contains("changed"), "{text}");
+}
