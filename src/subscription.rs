@@ -10,6 +10,7 @@ mod delivery;
 mod inventory;
 mod release_delivery;
 mod releases;
+mod requests;
 mod retirement;
 mod roles;
 mod sources;
@@ -34,6 +35,7 @@ pub use releases::{
     CatalogFacts, DesiredRelease, FoundRelease, ReleaseDecision, ReleaseProblem, ReleasesFacts,
     decide_releases, first_error, short,
 };
+pub use requests::{Forward, forward};
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 pub use roles::{Facts, RETIREMENT_DELAY, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
 pub use sources::{is_source_confirmed, left_over_sources};

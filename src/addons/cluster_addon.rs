@@ -70,8 +70,8 @@ pub fn requested_at(addon: &ClusterAddon) -> Option<String> {
 /// Returns the last request to reconcile, unless it is handled.
 #[must_use]
 pub fn open_request(addon: &ClusterAddon) -> Option<String> {
-    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_ref());
-    requested_at(addon).filter(|wanted| Some(wanted) != handled)
+    let handled = addon.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+    labels::open_request(addon, handled)
 }
 
 /// Returns the `ClusterStack` that commits the Cluster's files, according to the status.

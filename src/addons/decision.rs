@@ -237,9 +237,6 @@ pub fn decide(facts: &Facts) -> Decision {
     let Target::Available(available) = target else { return decision };
     decision.delivery = available.delivery();
     decision.relabels = relabels(snapshot, available);
-    if !available.is_suspended {
-        decision.retries = due_retries(snapshot.owned(), snapshot.now);
-    }
     if decision.delivery.is_written() {
         decision.forwards = open_request(&snapshot.addon);
         decision.sources = sources(snapshot, available);
@@ -249,6 +246,10 @@ pub fn decide(facts: &Facts) -> Decision {
         let of = |planned: &PlannedObject| addon_action(snapshot, available, planned, waits);
         let actions = available.planned().map(|planned| (addon_of(planned).to_owned(), of(planned)));
         decision.actions = actions.collect();
+    }
+    if !available.is_suspended {
+        let unchanged = snapshot.owned().filter(|object| !decision.writes(object));
+        decision.retries = due_retries(unchanged, snapshot.now);
     }
     if decision.delivery.is_written() {
         decision.forced_upgrades = due_forced_upgrades(snapshot, &decision);
@@ -261,6 +262,13 @@ impl Decision {
     #[must_use]
     pub fn is_without_source(&self) -> bool {
         self.sources.last().is_some_and(ObjectWrite::is_blocked)
+    }
+
+    /// Whether the operator changes the object of an addon before it makes requests to Flux.
+    fn writes(&self, object: &FluxObject) -> bool {
+        let action = object.addon().and_then(|addon| self.actions.get(addon));
+        let is_applied = |write: &ObjectWrite| matches!(write, ObjectWrite::ByOperator(Write::Apply(_)));
+        action.is_some_and(|action| is_applied(&action.write) || action.suspend.is_some())
     }
 }
 

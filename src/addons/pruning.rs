@@ -128,6 +128,12 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Whether the object is to be deleted.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        matches!(self.decision, PruneDecision::Delete | PruneDecision::DeleteCounted)
+    }
+
     /// Returns the reason for the deletion of the object, or for the delay, in the words of the status of its `ClusterAddon`.
     /// `None` if the object waits for its addon's new form, which has a hold of its own.
     #[must_use]
@@ -296,9 +302,7 @@ pub struct Pruning {
 impl Pruning {
     /// Returns the objects to delete.
     pub fn due(&self) -> impl Iterator<Item = &Candidate> {
-        let is_due =
-            |it: &&Candidate| matches!(it.decision, PruneDecision::Delete | PruneDecision::DeleteCounted);
-        self.candidates.iter().filter(is_due)
+        self.candidates.iter().filter(|candidate| candidate.is_due())
     }
 }
 

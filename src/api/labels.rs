@@ -60,6 +60,13 @@ pub fn has_finalizer(object: &impl kube::Resource) -> bool {
     object.meta().finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
 }
 
+/// Returns the last [request to reconcile](REQUESTED_AT) an object, unless it is the handled one.
+#[must_use]
+pub fn open_request(object: &impl kube::Resource, handled: Option<&str>) -> Option<String> {
+    let requested = object.meta().annotations.as_ref()?.get(REQUESTED_AT);
+    requested.filter(|requested| Some(requested.as_str()) != handled).cloned()
+}
+
 /// Annotation on a `ClusterStack` or a `ClusterStackRelease`: the handling of its objects when it is deleted. The only
 /// value is [`ORPHAN`].
 pub const ON_DELETE: &str = "clusterstack.x-k8s.io/on-delete";

@@ -18,8 +18,25 @@ pub(super) async fn annotate<K: Stored>(
     object: &K,
     annotations: &[(&str, &str)],
 ) -> Result<Arc<K>, RequestError> {
+    write(context, object, patch(object, annotations)).await
+}
+
+/// Sets annotations of this object. Conflicts if it changed since it was read.
+pub(super) async fn annotate_unchanged<K: Stored>(
+    context: &Context,
+    object: &K,
+    annotations: &[(&str, &str)],
+) -> Result<Arc<K>, RequestError> {
+    let mut operations = vec![is_unchanged(object)];
+    if let Value::Array(set) = patch(object, annotations) {
+        operations.extend(set);
+    }
+    write(context, object, operations.into()).await
+}
+
+async fn write<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<Arc<K>, RequestError> {
     let kind = object.resource();
-    let written = context.api.patch(&Key::of(object), patch(object, annotations), &kind).await?;
+    let written = context.api.patch(&Key::of(object), operations, &kind).await?;
     Ok(K::cache(&context.caches, &kind).written(written))
 }
 

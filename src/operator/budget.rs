@@ -83,6 +83,12 @@ impl Budgets {
         (decision, reservation)
     }
 
+    /// Returns the `ClusterAddon`s of a `ClusterStack` with deletions within the hour.
+    pub fn reserved(&self, stack: &Key) -> Vec<Key> {
+        let stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stacks.get(stack).into_iter().flat_map(|spending| spending.reserved.keys().cloned()).collect()
+    }
+
     /// Returns the sum of the deletions of a `ClusterStack` within the hour. `recorded` is that in its status, and `pruned` are
     /// those in the statuses of its `ClusterAddon`s: a process may have ended before it wrote the sum.
     pub fn sum<'p>(

@@ -57,6 +57,14 @@ impl FluxStore {
         self.of(kind).get(key)
     }
 
+    /// Returns the newest state of an object: what the operator sets beside its decisions is set there.
+    #[must_use]
+    pub fn newest(&self, object: &Arc<FluxObject>) -> Arc<FluxObject> {
+        let found = self.get(object.kind(), &Key::of(&**object));
+        let found = found.filter(|found| found.object.uid == object.object.uid);
+        found.unwrap_or_else(|| object.clone())
+    }
+
     /// Returns all objects of these kinds, in the order of the kinds.
     #[must_use]
     pub fn all(&self, kinds: &[FluxKind]) -> Vec<Arc<FluxObject>> {

@@ -24,7 +24,7 @@ use super::objects::ClusterObject;
 use super::reconcile::ReconcileError;
 use super::status;
 use crate::addons::{
-    Decision, Facts, Outcome, Preparation, decide, is_as_desired, ready_taken_back, roll_up,
+    Decision, Facts, Outcome, Preparation, decide, is_as_desired, prune_candidates, ready_taken_back, roll_up,
 };
 use crate::api::ClusterAddon;
 use crate::gate::ClusterAction;
@@ -81,7 +81,9 @@ async fn deliver(
     let decision = decide(&facts);
     take_back_ready(context, key, &mut facts, &decision).await?;
     let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
-    let (pruning, reservation) = prune::decide(context, &facts, &receipts).await?;
+    let candidates = prune_candidates(&facts, &receipts);
+    let confirmed = prune::gather(context, &facts, &candidates).await?;
+    let (pruning, reservation) = prune::decide(context, &facts, candidates, confirmed.as_ref());
     let outcome = roll_up(&facts, &receipts, &pruning);
     // The status must count deletions before they happen.
     let next = write_status(context, key, &facts, &outcome).await?;

@@ -113,14 +113,14 @@ pub async fn existing_object(
     let (cache, occupants) = (context.caches.flux.of(kind), &context.occupants);
     let live: Option<FluxObject> = context.api.get_dynamic(&key, &kind).await?;
     let Some(live) = live else {
-        cache.remove(&key);
+        cache.missing(&key);
         occupants.forget(kind, &key);
         return Ok(());
     };
     cache.exists(&live);
     let is_watched = |cached: Arc<FluxObject>| cached.object.uid == live.object.uid;
     if existing::is_ours((&live).into(), planned) {
-        cache.written(live.clone());
+        cache.fetched(live.clone());
     }
     // The cache has no object that is being deleted and that a list lacks.
     if cache.get(&key).is_some_and(is_watched) {

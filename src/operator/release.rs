@@ -34,9 +34,9 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    ContentState, DeliveryFacts, DeliveryMode, ObjectState, ReleaseAction, ReleaseActionFacts,
+    ContentState, DeliveryFacts, DeliveryMode, Forward, ObjectState, ReleaseAction, ReleaseActionFacts,
     ReleaseDelivery, Teardown, TeardownFacts, decide_delivery, decide_release_action, decide_teardown,
-    is_retiring,
+    forward, is_retiring,
 };
 use content::Content;
 use delivery::{Receipts, act};
@@ -74,6 +74,8 @@ struct Found<'a> {
     /// The present state of the objects that the status lists.
     recorded: Vec<ObjectFacts>,
     usage: Usage,
+    /// The sources and the class that the status lists, as far as they exist.
+    requested: Vec<Arc<FluxObject>>,
     /// The Helm releases that it owns.
     helm_releases: Vec<Arc<FluxObject>>,
 }
@@ -95,6 +97,8 @@ struct Decision<'a> {
     delivery: Option<ReleaseDelivery<'a>>,
     /// The reason why a deleted release is kept, if any.
     hold: Option<Hold>,
+    /// The request to reconcile that is forwarded to its objects.
+    forward: Option<Forward>,
     /// The installations that Flux is asked to retry.
     retries: Retries,
 }
@@ -172,6 +176,7 @@ async fn found<'a>(
         unplanned,
         provider: provider::provider(context, object, owner),
         recorded: objects::recorded_objects(context, object, now),
+        requested: objects::requested(context, object),
         usage: usage(context, object, name),
         helm_releases: context.caches.flux.of(FluxKind::HelmRelease).by_index(&by_owner),
         owner,
@@ -234,12 +239,17 @@ fn decide<'a>(facts: &'a Facts) -> Decision<'a> {
     };
     let retries = match (&action, &facts.found) {
         (ReleaseAction::Deliver(mode), Some(found)) if mode.writes() => {
-            due_retries(&found.helm_releases, facts.now)
+            let is_written =
+                |release: &FluxObject| delivery.as_ref().is_some_and(|delivery| delivery.writes(release));
+            let unchanged = found.helm_releases.iter().filter(|release| !is_written(release));
+            due_retries(unchanged, facts.now)
         }
         _ => Retries::default(),
     };
     let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };
-    Decision { action, delivery, hold, retries }
+    let found = facts.found.as_ref().filter(|found| !found.content.is_not_allowed());
+    let forward = found.and_then(|found| forward(facts.object, found.owner, &found.requested));
+    Decision { action, delivery, hold, forward, retries }
 }
 
 /// Writes the status if it changed.

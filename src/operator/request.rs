@@ -1,37 +1,21 @@
-//! Forwards requests to reconcile to Flux, like `flux reconcile --with-source`.
+//! Requests reconciles of Flux, like `flux reconcile --with-source`.
 
 use std::sync::Arc;
 
-use kube::{Resource, ResourceExt as _};
+use kube::Resource;
 use tracing::warn;
 
-use super::annotations::annotate;
+use super::annotations::{annotate, annotate_unchanged};
 use super::context::Context;
 use super::events;
 use crate::api::labels::REQUESTED_AT;
-use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
-
-/// Requests a reconcile of `target` if one was requested for `object` and not [handled](REQUESTED_AT) yet.
-pub async fn forward(
-    context: &Context,
-    target: (FluxKind, &Key),
-    object: &impl Resource<DynamicType = ()>,
-    handled: Option<&str>,
-) -> Result<(), RequestError> {
-    let wanted = object.annotations().get(REQUESTED_AT).filter(|wanted| handled != Some(wanted.as_str()));
-    let (kind, key) = target;
-    let found = context.caches.flux.get(kind, key);
-    let Some((wanted, found)) = wanted.zip(found) else { return Ok(()) };
-    forward_value(context, found, object, wanted).await.map(drop)
-}
 
 /// Requests a reconcile of `found` with the value of a request for `object`, unless `found` has it. Returns the object.
 ///
 /// A refusal is published as an event and is not an error: no delivery depends on the request, and the user can repeat it.
-pub async fn forward_value(
+pub async fn forward(
     context: &Context,
     found: Arc<FluxObject>,
     object: &impl Resource<DynamicType = ()>,
@@ -60,4 +44,18 @@ pub async fn ask(
 ) -> Result<Arc<FluxObject>, RequestError> {
     let by: Vec<_> = by.iter().map(|name| (*name, wanted)).collect();
     annotate(context, found, &by).await
+}
+
+/// Like [`ask`], unless the object changed since it was read. Returns whether Flux is asked.
+pub async fn ask_unchanged(
+    context: &Context,
+    found: &FluxObject,
+    wanted: &str,
+    by: &[&str],
+) -> Result<bool, RequestError> {
+    let by: Vec<_> = by.iter().map(|name| (*name, wanted)).collect();
+    match annotate_unchanged(context, found, &by).await {
+        Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
+        asked => asked.map(|_| true),
+    }
 }

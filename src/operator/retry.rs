@@ -2,48 +2,52 @@
 //! takes for done.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 use tracing::info;
 
 use super::context::Context;
 use super::request;
 use crate::api::labels::{FORCE_AT, REQUESTED_AT, RESET_AT};
-use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
-use crate::rollup::{Retries, retry_at};
+use crate::rollup::Retries;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
 use crate::runtime::queue::{self, Next};
 
-/// Asks Flux to retry installations that are still due: a write may have changed an object since the decision. Returns when
-/// the next retry is due.
+/// Delay before deciding again about an object that changed since the decision. Usually its event comes first.
+const REQUEUE_CHANGED_AFTER: Duration = Duration::from_secs(1);
+
+/// Asks Flux to retry installations, unless their objects changed since the decision. Returns when the next retry is due.
 pub(super) async fn ask(context: &Context, retries: &Retries, now: Timestamp) -> Result<Next, RequestError> {
-    for release in &retries.due {
-        let found = context.caches.flux.get(FluxKind::HelmRelease, &Key::of(&**release));
-        let is_due = |due: Timestamp| due <= now;
-        if let Some(release) = found.filter(|found| retry_at(found).is_some_and(is_due)) {
-            request::ask(context, &release, &now.to_string(), &[REQUESTED_AT, RESET_AT]).await?;
-            info!(release = release.name_any(), "asked Flux to retry the installation");
-        }
-    }
-    Ok(retries.next.map_or(Next::Await, |due| queue::at(due, now)))
+    let next = retries.next.map_or(Next::Await, |due| queue::at(due, now));
+    let done = "asked Flux to retry the installation";
+    Ok(next.earlier(request_all(context, &retries.due, now, (RESET_AT, done)).await?))
 }
 
-/// Asks Flux to upgrade these objects, unless their specs changed since the decision.
+/// Asks Flux to upgrade these objects, unless they changed since the decision.
 pub(super) async fn force(
     context: &Context,
     releases: &[Arc<FluxObject>],
     now: Timestamp,
-) -> Result<(), RequestError> {
+) -> Result<Next, RequestError> {
+    request_all(context, releases, now, (FORCE_AT, "asked Flux for the upgrade that it takes for done")).await
+}
+
+/// Requests a reconcile of objects with another annotation. Returns when to decide again about those that changed.
+async fn request_all(
+    context: &Context,
+    releases: &[Arc<FluxObject>],
+    now: Timestamp,
+    (annotation, done): (&str, &str),
+) -> Result<Next, RequestError> {
+    let (now, mut next) = (now.to_string(), Next::Await);
     for release in releases {
-        let found = context.caches.flux.get(FluxKind::HelmRelease, &Key::of(&**release));
-        let is_same = |found: &Arc<FluxObject>| found.metadata == release.metadata;
-        if let Some(found) = found.filter(is_same) {
-            request::ask(context, &found, &now.to_string(), &[REQUESTED_AT, FORCE_AT]).await?;
-            info!(release = found.name(), "asked Flux for the upgrade that it takes for done");
+        if request::ask_unchanged(context, release, &now, &[REQUESTED_AT, annotation]).await? {
+            info!(release = release.name(), "{done}");
+        } else {
+            next = Next::After(REQUEUE_CHANGED_AFTER);
         }
     }
-    Ok(())
+    Ok(next)
 }

@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::caches::Stored;
 use super::context::Context;
-use super::enqueue::{on_addon_event, on_addon_status, on_release_event, on_release_status, on_stack_event};
+use super::enqueue::{on_addon_status, on_release_status};
 use super::{events, write};
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
@@ -25,8 +25,6 @@ pub(super) trait Reported: Stored<DynamicType = ()> {
     fn conditions(status: &Self::Status) -> &[Condition];
     /// Reports a written status to the reconciles that read it.
     fn enqueue_readers(context: &Context, change: &Change<Self>);
-    /// Handles a change by another client. No watch reports what a GET has put into the cache.
-    fn on_event(context: &Context, change: &Change<Self>);
 }
 
 impl Reported for ClusterStack {
@@ -41,10 +39,6 @@ impl Reported for ClusterStack {
     }
 
     fn enqueue_readers(_: &Context, _: &Change<Self>) {}
-
-    fn on_event(context: &Context, change: &Change<Self>) {
-        on_stack_event(context, change);
-    }
 }
 
 impl Reported for ClusterStackRelease {
@@ -61,10 +55,6 @@ impl Reported for ClusterStackRelease {
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
         on_release_status(context, change);
     }
-
-    fn on_event(context: &Context, change: &Change<Self>) {
-        on_release_event(context, change);
-    }
 }
 
 impl Reported for ClusterAddon {
@@ -80,10 +70,6 @@ impl Reported for ClusterAddon {
 
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
         on_addon_status(context, change);
-    }
-
-    fn on_event(context: &Context, change: &Change<Self>) {
-        on_addon_event(context, change);
     }
 }
 
@@ -115,9 +101,7 @@ pub(super) async fn replace<K: Reported>(
     let written = match context.api.write_status(latest.as_deref().unwrap_or(object), status).await {
         // The watch may be late, or may not report the object: the next reconcile must not conflict with the same state.
         Err(conflict) if conflict.is_conflict() => {
-            if let Some(change) = write::refreshed::<K>(context, &key).await? {
-                K::on_event(context, &change);
-            }
+            write::refresh::<K>(context, &key).await?;
             return Err(conflict);
         }
         written => cache.written(written?),

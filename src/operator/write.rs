@@ -1,7 +1,5 @@
 //! Writes to objects that other objects own: removes owners, and deletes objects.
 
-use std::sync::Arc;
-
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -12,7 +10,7 @@ use super::git_delivery::remove_from_git;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
-use crate::runtime::cache::{Change, Key};
+use crate::runtime::cache::Key;
 
 /// A resource version that no object has, because the store is past it when the first object is written. An apply with it
 /// creates the object, and conflicts if the object exists.
@@ -28,7 +26,7 @@ pub async fn present(
     let (found, cache) = (context.api.get_dynamic(key, &kind).await?, context.caches.flux.of(kind));
     match &found {
         Some(found) => cache.exists(found),
-        None => cache.remove(key),
+        None => cache.missing(key),
     }
     match found.as_ref().and_then(|found| found.unreadable_status.as_deref()) {
         Some(why) => {
@@ -38,33 +36,14 @@ pub async fn present(
     }
 }
 
-/// Fetches an object of our API that a write conflicted with, and caches it as it is now: the cache may lack it, or have an
-/// earlier one of its name. Returns the object.
-pub async fn refresh<K: Stored<DynamicType = ()>>(
-    context: &Context,
-    key: &Key,
-) -> Result<Option<Arc<K>>, RequestError> {
+/// Fetches an object of our API that a write conflicted with, or that the cache lacks, and caches it as it is now.
+pub async fn refresh<K: Stored<DynamicType = ()>>(context: &Context, key: &Key) -> Result<(), RequestError> {
     let (found, cache) = (context.api.get(key).await?, K::cache(&context.caches, &()));
-    let Some(found) = found else {
-        cache.remove(key);
-        return Ok(None);
-    };
-    cache.exists(&found);
-    Ok(Some(cache.written(found)))
-}
-
-/// Like [`refresh`]. Returns the change of the cache, which no watch reports; `None` if the cache has this state, or a later
-/// one.
-pub async fn refreshed<K: Stored<DynamicType = ()>>(
-    context: &Context,
-    key: &Key,
-) -> Result<Option<Change<K>>, RequestError> {
-    let cache = K::cache(&context.caches, &());
-    let before = cache.get(key);
-    refresh::<K>(context, key).await?;
-    let now = cache.get(key);
-    let version = |object: Option<&Arc<K>>| object.and_then(|object| object.resource_version());
-    Ok((version(before.as_ref()) != version(now.as_ref())).then(|| Change { before, now }))
+    match found {
+        Some(found) => _ = cache.fetched(found),
+        None => cache.missing(key),
+    }
+    Ok(())
 }
 
 /// Removes the owner with this UID from an object that stays, and sets annotations in the same write.

@@ -201,6 +201,12 @@ pub fn applied(found: &FluxObject, planned: &PlannedObject) -> Option<SpecDigest
     (is_planned && is_complete).then(|| found.spec_digest.clone())
 }
 
+/// The digest of a Namespace that Flux has applied as planned. `found` is the digest of a plan in its annotations.
+#[must_use]
+pub fn applied_namespace(found: Option<&str>, planned: &PlannedObject) -> Option<SpecDigest> {
+    (found == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
+}
+
 /// The digest of the last write of a source or chart in the namespace of Clusters, which has many users, no owner and no
 /// status: its present spec counts as written, unless it has other content than planned.
 #[must_use]

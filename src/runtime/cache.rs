@@ -183,7 +183,30 @@ impl<K: Cached> Cache<K> {
         object
     }
 
-    /// Takes the receiver of changes that were withheld while their objects were being written, for the task that feeds
+    /// Stores an object that was fetched. Its change comes with the [late](Cache::late) ones, because the watch reports no state
+    /// that is already cached.
+    pub fn fetched(&self, object: K) -> Arc<K> {
+        let object = lean(object);
+        let key = Key::of(&*object);
+        let mut objects = self.write();
+        objects.deleted.listed(&key);
+        if let Some(listed) = &mut objects.listed {
+            listed.insert(key);
+        }
+        let change = objects.insert_shared(object.clone());
+        objects.report_late(change);
+        object
+    }
+
+    /// Removes an object that does not exist, according to a fetch. Its change comes with the [late](Cache::late) ones.
+    pub fn missing(&self, key: &Key) {
+        let mut objects = self.write();
+        objects.forget_withheld(key);
+        let change = objects.remove(key);
+        objects.report_late(change);
+    }
+
+    /// Takes the receiver of changes that no watch reports, and of those that were withheld while their objects were being written, for the task that feeds
     /// the cache. `None` if it was taken before.
     #[must_use]
     pub fn late(&self) -> Option<UnboundedReceiver<Change<K>>> {

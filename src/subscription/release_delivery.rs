@@ -10,6 +10,7 @@ use super::delivery::{
 };
 use crate::api::ClusterStackRelease;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
+use crate::names::Key;
 use crate::plan::delivery::{
     Action, Baseline, NamespaceState, Purpose, action, is_of_plan, namespace_action, suspension,
 };
@@ -121,6 +122,17 @@ pub struct ReleaseDelivery<'a> {
     pub writes_provider: bool,
     /// Whether a later step may be due after these writes.
     pub comes_again: bool,
+}
+
+impl ReleaseDelivery<'_> {
+    /// Whether an object is written now.
+    #[must_use]
+    pub fn writes(&self, object: &FluxObject) -> bool {
+        let is_it = |planned: &PlannedObject| {
+            planned.kind() == Some(object.kind()) && planned.id.key() == Key::of(object)
+        };
+        self.objects.iter().any(|decided| decided.write.is_written() && is_it(decided.planned))
+    }
 }
 
 /// Decides about the objects of a release.

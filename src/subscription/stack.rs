@@ -70,8 +70,8 @@ pub struct StackDecision {
     pub adds_finalizer: bool,
     /// The write of the source.
     pub source: SourceWrite,
-    /// Whether a request to reconcile is forwarded to the source.
-    pub forwards_request: bool,
+    /// The request to reconcile that is forwarded to the source.
+    pub forwards: Option<String>,
     /// The releases to write, and the problems of releases.
     pub releases: BTreeMap<ReleaseName, ReleaseDecision>,
     /// What is deleted after the status, unless the write of the source is [refused](Self::pruning_after).
@@ -137,7 +137,7 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
     let mut decision = StackDecision {
         adds_finalizer: is_maintained && !labels::has_finalizer(stack),
         source: SourceWrite::Nothing,
-        forwards_request: false,
+        forwards: None,
         releases: BTreeMap::new(),
         pruning: StackPruning::none(stack),
     };
@@ -148,7 +148,9 @@ pub fn decide_stack(facts: SubscriptionFacts) -> StackDecision {
         }
         decision.releases = decide_releases(&releases);
         if writes {
-            decision.forwards_request = true;
+            let handled =
+                stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
+            decision.forwards = labels::open_request(stack, handled);
             let left_over = left_over_sources(repository.made, repository.followed);
             decision.pruning.left_over = left_over.cloned().collect();
         }

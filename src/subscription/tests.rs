@@ -5,6 +5,7 @@ mod delivery;
 mod inventory;
 mod release_delivery;
 mod releases;
+mod requests;
 mod retirement;
 mod sources;
 mod stack;

@@ -187,7 +187,7 @@ impl Operator {
         let (context, (queue, key)) = (self.context.clone(), work.clone());
         let run: Running = Box::pin(async move {
             match QUEUES[queue] {
-                Queue::ClusterStack => stack::reconcile(&context, &key).await,
+                Queue::ClusterStack => Box::pin(stack::reconcile(&context, &key)).await,
                 Queue::ClusterStackRelease => release::reconcile(&context, &key).await,
                 Queue::Commit => pass::reconcile(&context, &key).await,
                 _ => cluster::reconcile(&context, &key).await,

@@ -64,7 +64,8 @@ pub(super) async fn act(
         recovery::request_reconcile(context, addon, objects, facts.snapshot.now).await?;
     }
     let retry = retry::ask(context, &decision.retries, facts.snapshot.now).await?;
-    retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
+    let forced = retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
+    let retry = retry.earlier(forced);
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));
@@ -250,18 +251,18 @@ async fn write_fields(
     if object.metadata.terminating {
         return Ok(object);
     }
-    let cache = context.caches.flux.of(object.kind());
     let object = match fields.request {
-        Some(wanted) => request::forward_value(context, object, addon, wanted).await?,
+        Some(wanted) => request::forward(context, object, addon, wanted).await?,
         None => object,
     };
     // A user may have suspended the object since the decision to resume it.
     let may_write = |suspend: &bool| *suspend || object.metadata.suspended_by_settings;
     if let Some(suspend) = fields.suspend.filter(may_write) {
-        return Ok(cache.written(annotations::suspend(context, &object, suspend).await?));
+        let suspended = annotations::suspend(context, &object, suspend).await?;
+        return Ok(context.caches.flux.of(object.kind()).written(suspended));
     }
     // Flux may have reported since the write: the status need not be written twice.
-    Ok(cache.get(&Key::of(&*object)).unwrap_or(object))
+    Ok(context.caches.flux.newest(&object))
 }
 
 /// Requests the commit of all objects of a plan, and finds those that Flux has applied. The status first records the

@@ -34,21 +34,13 @@ pub(super) async fn write(
     }
     match context.api.apply(&key, &desired, before.as_deref()).await {
         Err(conflict) if conflict.is_conflict() => {
-            if let Some(existing) = refresh(context, &key).await? {
-                enqueue_readers(context, &existing, found);
-            }
+            refresh::<ClusterAddon>(context, &key).await?;
             Err(conflict)
         }
         written => {
             let addon = context.caches.addons.written(written?);
-            enqueue_readers(context, &addon, found);
+            on_addon_status(context, &Change { before: found, now: Some(addon.clone()) });
             Ok(addon)
         }
     }
-}
-
-/// Reports a cached `ClusterAddon` to its readers. One that was missing in a list already has a status, and no watch reports
-/// what is cached here.
-fn enqueue_readers(context: &Context, addon: &Arc<ClusterAddon>, before: Option<Arc<ClusterAddon>>) {
-    on_addon_status(context, &Change { before, now: Some(addon.clone()) });
 }

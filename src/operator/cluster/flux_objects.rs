@@ -23,7 +23,7 @@ pub(super) fn by_index(context: &Context, key: &str) -> Vec<Arc<FluxObject>> {
 /// because no event would report what happens to it.
 pub(super) async fn refresh(context: &Context, live: FluxObject) -> Result<(), RequestError> {
     if is_labelled(&live) {
-        context.caches.flux.of(live.kind()).written(live);
+        context.caches.flux.of(live.kind()).fetched(live);
         return Ok(());
     }
     write::patch(context, &live, annotations::label(&live)).await

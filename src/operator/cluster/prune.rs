@@ -1,30 +1,30 @@
 //! Deletes the objects of addons that the Cluster's release does not have, or has in another form. The operator confirms
 //! each deletion with the API server before the decision, and deletes after the status counts it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use tracing::{info, warn};
 
-use super::super::budget::{Reservation, Reserved};
+use super::super::budget::Reservation;
 use super::super::context::{Context, Resolution};
-use super::super::enqueue::on_addon_status;
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
 use super::super::release::users;
 use super::super::write;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
-    Candidate, Facts, PruneFacts, Pruning, Receipts, Snapshot, Spent, Target, decide_within_budget,
-    is_prune_confirmed, is_prune_pending, is_still_due, kinds, prune_candidates, unconfirmed,
+    Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, decide_within_budget, is_prune_confirmed,
+    is_prune_pending, is_still_due, kinds, unconfirmed,
 };
+use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
 use crate::rollup::ConditionStatus;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::{Change, Key};
+use crate::runtime::cache::Key;
 use crate::runtime::queue::{Next, at};
 
 /// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects,
@@ -49,34 +49,71 @@ pub(super) fn is_pending(
     is_prune_pending(&facts, (&resolved.stack_key, resolved.suspended))
 }
 
-/// Decides what to delete now. The reservation counts against the budget until the status records it.
-pub(super) async fn decide<'w>(
-    context: &'w Context,
+/// The facts on which the removal of due objects depends beside those about their Cluster.
+pub(super) struct Confirmed {
+    stack: Key,
+    /// The sum of the deletions in the status of the `ClusterStack`.
+    recorded: Option<Pruned>,
+    /// The number of objects of each `ClusterAddon` of the `ClusterStack`, and the deletions that its status records.
+    parts: BTreeMap<Key, (usize, Option<Pruned>)>,
+}
+
+/// Gathers what the removal of due objects depends on; `None` if none is due, or the API server does not confirm the
+/// removal.
+pub(super) async fn gather(
+    context: &Context,
     facts: &Facts<'_>,
-    receipts: &Receipts,
-) -> Result<(Pruning, Option<Reservation<'w>>), RequestError> {
-    let Target::Available(available) = &facts.target else { return Ok((Pruning::default(), None)) };
-    let Snapshot { addon, now, .. } = &facts.snapshot;
-    let decided = Pruning { candidates: prune_candidates(facts, receipts), ..Pruning::default() };
-    if decided.due().next().is_none() {
-        return Ok((decided, None));
-    }
-    if !confirm(context, facts.cluster, addon).await? {
-        warn!(
-            "the cache has a release without an addon, but the API server does not confirm that: the addon is kept"
-        );
-        return Ok((unconfirmed(decided.candidates, *now), None));
+    candidates: &[Candidate],
+) -> Result<Option<Confirmed>, RequestError> {
+    let Target::Available(available) = &facts.target else { return Ok(None) };
+    if !candidates.iter().any(Candidate::is_due)
+        || !confirm(context, facts.cluster, &facts.snapshot.addon).await?
+    {
+        return Ok(None);
     }
     let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
     let addons = addons_of(context, &stack);
     fetch_missing(context, &addons).await?;
     // A list without the ClusterStack hides the sum.
     let live: Option<ClusterStack> = context.api.get(&stack).await?;
-    let recorded = live.as_ref().and_then(|stack| stack.status.as_ref()?.pruned_addons.as_ref());
-    Ok(context.budgets.decide((&stack, &Key::of(&**addon)), recorded, *now, |reserved, sum| {
-        let spent = spent_so_far(context, &addons, reserved);
-        decide_within_budget(facts, decided.candidates, spent, (reserved.get(&Key::of(&**addon)), sum))
-    }))
+    let recorded = live.and_then(|live| live.status?.pruned_addons);
+    // The reservations have what a status does not record, or what the cache lacks.
+    let addons = addons.into_iter().chain(context.budgets.reserved(&stack));
+    let parts = addons.map(|key| {
+        let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &key)).len();
+        let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(&key);
+        let recorded = addon.and_then(|addon| addon.status.as_ref()?.pruned.clone());
+        (key, (objects, recorded))
+    });
+    let parts = parts.collect();
+    Ok(Some(Confirmed { stack, recorded, parts }))
+}
+
+/// Decides what to delete now. The reservation counts against the budget until the status records it.
+pub(super) fn decide<'w>(
+    context: &'w Context,
+    facts: &Facts<'_>,
+    candidates: Vec<Candidate>,
+    confirmed: Option<&Confirmed>,
+) -> (Pruning, Option<Reservation<'w>>) {
+    let Snapshot { addon, now, .. } = &facts.snapshot;
+    if !candidates.iter().any(Candidate::is_due) {
+        return (Pruning { candidates, ..Pruning::default() }, None);
+    }
+    let Some(Confirmed { stack, recorded, parts }) = confirmed else {
+        warn!(
+            "the cache has a release without an addon, but the API server does not confirm that: the addon is kept"
+        );
+        return (unconfirmed(candidates, *now), None);
+    };
+    let key = Key::of(&**addon);
+    context.budgets.decide((stack, &key), recorded.as_ref(), *now, |reserved, sum| {
+        let mut spent = Spent::default();
+        for (key, (objects, recorded)) in parts {
+            spent.add(*objects, recorded.as_ref(), reserved.get(key));
+        }
+        decide_within_budget(facts, candidates, spent, (reserved.get(&key), sum))
+    })
 }
 
 /// Whether the API server confirms that addons of a Cluster are removed.
@@ -101,29 +138,11 @@ fn addons_of(context: &Context, stack: &Key) -> BTreeSet<Key> {
 /// record.
 async fn fetch_missing(context: &Context, addons: &BTreeSet<Key>) -> Result<(), RequestError> {
     for key in addons {
-        if context.caches.addons.get(key).is_none()
-            && let Some(live) = write::refresh::<ClusterAddon>(context, key).await?
-        {
-            let now = Some(live);
-            // No watch reports what the cache already has.
-            on_addon_status(context, &Change { before: None, now });
+        if context.caches.addons.get(key).is_none() {
+            write::refresh::<ClusterAddon>(context, key).await?;
         }
     }
     Ok(())
-}
-
-/// Counts the deletions in the clusters of a `ClusterStack`. `reserved` has those that a status does not record, or that the
-/// cache lacks.
-fn spent_so_far(context: &Context, addons: &BTreeSet<Key>, reserved: &Reserved) -> Spent {
-    let mut spent = Spent::default();
-    let keys: BTreeSet<&Key> = addons.iter().chain(reserved.keys()).collect();
-    for key in keys {
-        let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", key)).len();
-        let addon: Option<Arc<ClusterAddon>> = context.caches.addons.get(key);
-        let recorded = addon.as_ref().and_then(|addon| addon.status.as_ref()?.pruned.as_ref());
-        spent.add(objects, recorded, reserved.get(key));
-    }
-    spent
 }
 
 /// Deletes what was decided after the status counts it, and returns when to reconcile again.

@@ -12,10 +12,8 @@ use crate::api::labels::REQUESTED_AT;
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
 
-/// Requests a reconcile of objects, as they are after the writes to them. The following status reports that the cluster is
-/// reachable again.
+/// Requests a reconcile of objects. The following status reports that the cluster is reachable again.
 pub(super) async fn request_reconcile(
     context: &Context,
     addon: &ClusterAddon,
@@ -23,13 +21,9 @@ pub(super) async fn request_reconcile(
     now: Timestamp,
 ) -> Result<(), RequestError> {
     let now = now.to_string();
-    let present = objects.iter().filter_map(|object| {
-        let found = context.caches.flux.get(object.kind(), &Key::of(&**object));
-        found.filter(|found| !found.metadata.terminating)
-    });
-    let present: Vec<_> = present.collect();
-    try_join_all(present.iter().map(|object| request::ask(context, object, &now, &[REQUESTED_AT]))).await?;
-    let count = present.len();
+    let newest: Vec<_> = objects.iter().map(|object| context.caches.flux.newest(object)).collect();
+    try_join_all(newest.iter().map(|object| request::ask(context, object, &now, &[REQUESTED_AT]))).await?;
+    let count = newest.len();
     info!(objects = count, "the cluster's API server is reachable again");
     let note =
         format!("the cluster's API server is reachable again: asked Flux to reconcile {count} objects now");

@@ -16,15 +16,13 @@ use super::content::{Content, Known};
 use super::objects::Delivery;
 use super::{Decision, Facts, Found, provider, tear_down};
 use crate::api::Reason;
-use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::plan::Step;
-use crate::plan::existing::is_marked;
 use crate::rollup::{ObjectFacts, with_rest};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
-use crate::subscription::{DeliveryMode, ReleaseAction, ReleaseDelivery, Teardown};
+use crate::subscription::{DeliveryMode, Forward, ReleaseAction, ReleaseDelivery, Teardown};
 
 /// Delay before the next step. Usually an event of a written object comes first. The delay limits the writes of an object that
 /// an admission webhook changes each time.
@@ -75,14 +73,14 @@ pub(super) async fn act(
     let Some(found) = &facts.found else { return Ok(Receipts::default()) };
     match (&decision.action, &decision.delivery, &found.content) {
         (ReleaseAction::Deliver(mode), Some(delivery), Content::Known(known)) => {
-            let receipts = deliver(context, facts, found, known, delivery).await?;
+            let receipts = deliver(context, facts, (found, known), decision, delivery).await?;
             if *mode == DeliveryMode::Git && receipts.failure.is_none() {
                 enqueue_commit(context, facts, found, &delivery.written.steps);
             }
             Ok(receipts)
         }
         (ReleaseAction::ReportInvalid | ReleaseAction::ReportUnavailable { .. }, ..) => {
-            forward_request(context, facts, found).await?;
+            forward_request(context, facts, decision).await?;
             Ok(Receipts { objects: found.recorded.clone(), ..Receipts::default() })
         }
         _ => Ok(Receipts::default()),
@@ -93,8 +91,8 @@ pub(super) async fn act(
 async fn deliver(
     context: &Context,
     facts: &Facts<'_>,
-    found: &Found<'_>,
-    known: &Known,
+    (found, known): (&Found<'_>, &Known),
+    decision: &Decision<'_>,
     delivery: &ReleaseDelivery<'_>,
 ) -> Result<Receipts, ReconcileError> {
     let mut receipts = Receipts {
@@ -103,7 +101,12 @@ async fn deliver(
         comes_again: delivery.comes_again,
         ..Receipts::default()
     };
-    match write_objects(context, facts, found, known, delivery, &mut receipts.objects).await {
+    let written = write_objects(context, facts, (found, known), delivery, &mut receipts.objects).await;
+    let done = match written {
+        Ok(()) => forward_request(context, facts, decision).await.map_err(ReconcileError::from),
+        refused => refused,
+    };
+    match done {
         Ok(()) if !receipts.is_held() => {}
         Ok(()) => receipts.objects = with_rest(mem::take(&mut receipts.objects), found.recorded.clone()),
         Err(error) if error.is_reported() => {
@@ -120,8 +123,7 @@ async fn deliver(
 async fn write_objects(
     context: &Context,
     facts: &Facts<'_>,
-    found: &Found<'_>,
-    known: &Known,
+    (found, known): (&Found<'_>, &Known),
     delivery: &ReleaseDelivery<'_>,
     receipts: &mut Vec<ObjectFacts>,
 ) -> Result<(), ReconcileError> {
@@ -137,7 +139,7 @@ async fn write_objects(
     for object in class {
         receipts.push(objects.carry_out(object).await?);
     }
-    Ok(forward_request(context, facts, found).await?)
+    Ok(())
 }
 
 /// Enqueues the commit of the objects that the gate permits to the repository that Flux applies.
@@ -148,30 +150,16 @@ fn enqueue_commit(context: &Context, facts: &Facts, found: &Found, steps: &[Step
     commit(context, &Key::of(found.owner), subject, change, requester);
 }
 
-/// Forwards a request to reconcile to the source of the release and to its class, unless its `ClusterStack` is suspended, or
-/// may not write beside its repository.
+/// Forwards a request to reconcile as decided.
 async fn forward_request(
     context: &Context,
     facts: &Facts<'_>,
-    found: &Found<'_>,
+    decision: &Decision<'_>,
 ) -> Result<(), RequestError> {
-    if found.owner.spec.suspend || found.content.is_not_allowed() {
-        return Ok(());
-    }
-    let object = facts.object;
-    let handled = object.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    for recorded in object.status.iter().flat_map(|status| &status.objects) {
-        let kind = FluxKind::of(&recorded.kind);
-        let kinds = [FluxKind::GitRepository, FluxKind::HelmRelease];
-        if let Some(kind) = kind.filter(|kind| kinds.contains(kind)) {
-            let key = Key::new(&recorded.namespace, &recorded.name);
-            // Another client may have given the name to another object.
-            let found = context.caches.flux.get(kind, &key);
-            if found.is_some_and(|found| !is_marked((&*found).into())) {
-                continue;
-            }
-            request::forward(context, (kind, &key), object, handled).await?;
-        }
+    let Some(Forward { request, to }) = &decision.forward else { return Ok(()) };
+    for object in to {
+        let newest = context.caches.flux.newest(object);
+        request::forward(context, newest, facts.object, request).await?;
     }
     Ok(())
 }

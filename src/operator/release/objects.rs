@@ -21,7 +21,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::inputs::ReleaseInputs;
 use crate::names::AddonName;
-use crate::plan::delivery::{Action, NamespaceState};
+use crate::plan::delivery::{Action, NamespaceState, applied_namespace};
 use crate::plan::write::{RepairState, Write};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
 use crate::rollup::{
@@ -108,7 +108,7 @@ impl Delivery<'_> {
         }
         let found = self.context.caches.namespaces.get(&Key::new("", &planned.id.name))?;
         let digest = found.annotations().get(labels::PLAN_DIGEST).map(String::as_str);
-        (digest == Some(planned.digest())).then(|| SpecDigest::kept(planned.digest()))
+        applied_namespace(digest, planned)
     }
 
     /// Carries out the write of a Flux object, resumes it if decided, and judges it.
@@ -229,6 +229,18 @@ pub(super) fn recorded_objects(
         ObjectFacts { id, step, expected: expected.map(|expected| expected.spec_digest), verdict }
     };
     object.status.iter().flat_map(|status| &status.objects).map(facts).collect()
+}
+
+/// Returns the sources and the class that the status of a release lists, as far as they exist.
+pub(super) fn requested(context: &Context, object: &ClusterStackRelease) -> Vec<Arc<FluxObject>> {
+    let recorded = object.status.iter().flat_map(|status| &status.objects);
+    let found = recorded.filter_map(|recorded| {
+        let kind = FluxKind::of(&recorded.kind)?;
+        let is_requested = matches!(kind, FluxKind::GitRepository | FluxKind::HelmRelease);
+        let key = Key::new(&recorded.namespace, &recorded.name);
+        is_requested.then(|| context.caches.flux.get(kind, &key))?
+    });
+    found.collect()
 }
 
 /// Returns the applied version of each addon, if known: the version of the chart that Flux packaged, or the commit of the

@@ -68,6 +68,7 @@ fn facts<'a>(
         provider: Report::new(ConditionStatus::True, Reason::NotNeeded.as_str(), "m").into(),
         recorded: Vec::new(),
         usage: Usage::default(),
+        requested: Vec::new(),
         helm_releases: Vec::new(),
     });
     let live = object.metadata.deletion_timestamp.is_some().then(|| object.clone());

@@ -7,11 +7,10 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::super::context::Context;
-use super::super::enqueue::on_release_event;
 use super::super::events;
 use super::super::reconcile::ReconcileError;
 use super::super::release::stack_of_other_shard;
-use super::super::write::{ABSENT, refreshed};
+use super::super::write::{ABSENT, refresh};
 use super::releases::Releases;
 use crate::api::{ClusterStackRelease, Reason, labels};
 use crate::foreign::flux::FluxKind;
@@ -155,9 +154,7 @@ async fn write(
     }
     let written = match context.api.apply(key, &object, version.as_deref()).await {
         Err(conflict) if conflict.is_conflict() => {
-            if let Some(change) = refreshed::<ClusterStackRelease>(context, key).await? {
-                on_release_event(context, &change);
-            }
+            refresh::<ClusterStackRelease>(context, key).await?;
             return Err(conflict);
         }
         written => context.caches.releases.written(written?),

@@ -220,10 +220,12 @@ pub(super) async fn act(
     if receipt.hold.is_some() {
         return Ok(receipt);
     }
-    if decision.forwards_request {
-        forward_request(context, &facts.stack).await?;
-    }
     receipt.repository = repository(context, &facts.stack);
+    if let Some(request) = &decision.forwards
+        && let Some(found) = receipt.repository.take()
+    {
+        receipt.repository = Some(request::forward(context, found, &*facts.stack, request).await?);
+    }
     Ok(receipt)
 }
 
@@ -237,13 +239,6 @@ async fn apply(
     let Some(planned) = source.plan.objects().next() else { return Ok(Delivery::default()) };
     let before = (facts.repository.repository.clone(), source.expected.as_ref());
     Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before, facts.now).await?)
-}
-
-/// Forwards a request to reconcile to the followed source.
-async fn forward_request(context: &Context, stack: &ClusterStack) -> Result<(), RequestError> {
-    let Some(repository) = context.source_key(stack) else { return Ok(()) };
-    let handled = stack.status.as_ref().and_then(|status| status.last_handled_reconcile_at.as_deref());
-    request::forward(context, (FluxKind::GitRepository, &repository), stack, handled).await
 }
 
 /// Deletes the `GitRepository`s of earlier sources. Returns the first failure. The next reconcile reports a refusal.

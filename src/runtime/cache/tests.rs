@@ -246,6 +246,25 @@ fn failed_write_withholds_no_event() {
 }
 
 #[test]
+fn fetched_state_is_reported_to_all_readers() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    cache.fetched(object("a", "2", "theirs"));
+    assert_eq!(late_changes(&mut late), ["a@1 a@2"], "the watch is late");
+    assert!(cache.take(Event::Apply(object("a", "2", "theirs"))).is_empty(), "once");
+    cache.fetched(object("a", "2", "theirs"));
+    assert!(late_changes(&mut late).is_empty(), "nothing new");
+    let writing = cache.writing(&Key::new("n", "a"));
+    cache.take(Event::Apply(object("a", "3", "theirs")));
+    cache.fetched(object("a", "3", "theirs"));
+    drop(writing);
+    assert_eq!(late_changes(&mut late), ["a@2 a@3"], "our write conflicted with what the watch reports");
+    cache.missing(&Key::new("n", "a"));
+    let gone = late.try_recv().unwrap();
+    assert!(gone.before.is_some() && gone.now.is_none() && cache.all().is_empty());
+}
+
+#[test]
 fn deletion_is_reported_at_once() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();

@@ -63,6 +63,14 @@ impl<K: Cached> Objects<K> {
         None
     }
 
+    /// Emits a change that no watch reports, unless it is withheld.
+    pub(super) fn report_late(&mut self, change: Option<Change<K>>) {
+        if let Some(change) = change.and_then(|change| self.withhold(change)) {
+            // If there is no receiver, the process is ending.
+            _ = self.late.unbounded_send(change);
+        }
+    }
+
     /// Drops the withheld change of an object that does not exist.
     pub(super) fn forget_withheld(&mut self, key: &Key) {
         if let Some(withheld) = self.writing.get_mut(key) {

@@ -29,6 +29,7 @@ fn following(url: &str, change: impl Fn(&mut ClusterStack)) -> ClusterStack {
     let source = json!({"git": {"url": url, "ref": {"branch": "main"}}});
     stack.spec.source = Some(serde_json::from_value(source).unwrap());
     stack.metadata.finalizers = Some(vec![labels::FINALIZER.to_owned()]);
+    stack.metadata.annotations = Some([(labels::REQUESTED_AT.to_owned(), NOW.to_owned())].into());
     change(&mut stack);
     stack
 }
@@ -219,7 +220,7 @@ fn in_short(decision: &StackDecision) -> String {
         "{}{}{}, write [{}], delete [{}], left [{}]",
         if decision.adds_finalizer { "finalizer, " } else { "" },
         write_in_short(&decision.source),
-        if decision.forwards_request { ", forward" } else { "" },
+        if decision.forwards.is_some() { ", forward" } else { "" },
         names(written.map(|(name, _)| name.version().to_string()).collect()),
         names(decision.pruning.retirement.delete.iter().map(|name| name.version().to_string()).collect()),
         names(decision.pruning.left_over.iter().map(|left| Key::of(&**left).to_string()).collect()),
