@@ -52,7 +52,7 @@ impl Receipts {
         Self { expected: kept.collect(), committed_by: committed_by(addon), ..Self::default() }
     }
 
-    /// Returns the receipts of a decision if the API server accepts all its writes.
+    /// Returns the receipts of a decision if the API server accepts all its writes, and Flux applies what is committed.
     #[must_use]
     pub fn if_accepted(facts: &Facts, decision: &Decision) -> Self {
         let Target::Available(available) = &facts.target else {
@@ -69,16 +69,13 @@ impl Receipts {
                 Some(ObjectWrite::AppliedByFlux(digest)) => {
                     receipts.expected.insert(name.to_owned(), digest.clone());
                 }
-                Some(ObjectWrite::ByFlux(_)) => {
-                    receipts.on_their_way.insert(name.to_owned(), committing());
-                }
                 Some(ObjectWrite::ByOperator(Write::Taken)) => {
                     receipts.existing.insert(name.to_owned(), existing::hold(&planned.id));
                 }
                 Some(ObjectWrite::ByOperator(Write::AfterDeletion) | ObjectWrite::AfterOtherKind) => {
                     receipts.wait(name);
                 }
-                Some(ObjectWrite::ByOperator(_)) => {
+                Some(ObjectWrite::ByOperator(_) | ObjectWrite::ByFlux(_)) => {
                     receipts.expected.insert(name.to_owned(), SpecDigest::kept(planned.digest()));
                 }
                 None => {}

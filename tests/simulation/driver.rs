@@ -35,6 +35,8 @@ const HORIZON: Millis = 60_000;
 const NAMESPACE_GRACE: Millis = 5_000;
 /// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 10_000;
+/// Number of previews of the operator's writes in one of eight simulations.
+const PREVIEWS: usize = 15;
 /// Maximum number of steps that a process still takes after it lost the Lease.
 const LAST_STEPS: usize = 100;
 
@@ -111,7 +113,7 @@ impl Simulation {
             flux: Flux::default(),
             namespace,
             changes: random.below(4) + usize::from(is_elected),
-            previews: if without.is_none() { random.below(3) } else { 0 },
+            previews: PREVIEWS * usize::from(without.is_none() && random.once_in(8)),
             random,
             processes: Vec::new(),
             started: 0,
@@ -139,6 +141,10 @@ impl Simulation {
             return;
         }
         self.flux.is_fleet_current = false;
+        if self.previews > 0 {
+            self.previews -= 1;
+            self.preview();
+        }
         let (mut changed_at, mut known) = (self.now, 0);
         for _ in 0..STEPS {
             self.step += 1;
@@ -165,7 +171,7 @@ impl Simulation {
             let chosen = self.random.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
-            if self.previews > 0 && self.random.once_in(60) {
+            if self.previews > 0 && self.random.once_in(20) {
                 self.previews -= 1;
                 self.preview();
             }

@@ -63,6 +63,30 @@ impl Flux {
         }
     }
 
+    /// One that only applies what the repository of the operator has; `None` if there is no repository.
+    pub(crate) fn only_fleet(&self) -> Option<Self> {
+        let fleet = self.fleet.as_ref()?.borrow();
+        Some(Self { fleet: Some(fleet), head: self.head, ..Self::default() })
+    }
+
+    /// Fetches the repository of the operator and applies it, and reconciles nothing else. Returns the positions of the
+    /// changes of the applied objects in the log.
+    pub(crate) fn apply_fleet(&mut self, server: &mut ApiServer) -> Vec<usize> {
+        let mut applied = Vec::new();
+        for kind in ["GitRepository", "Kustomization"].map(number) {
+            let places: Vec<Place> = server.places(kind).filter(|place| place.2 == FLEET).cloned().collect();
+            for place in places {
+                self.pending.insert(place.clone());
+                while self.pending.contains(&place) {
+                    let before = server.log.len();
+                    self.look_at(server, &place);
+                    applied.extend((before..server.log.len()).filter(|at| server.log[*at].place != place));
+                }
+            }
+        }
+        applied
+    }
+
     /// Number of objects that Flux has to reconcile.
     pub(crate) fn count_pending(&mut self, server: &ApiServer) -> usize {
         for entry in &server.log[self.seen..] {

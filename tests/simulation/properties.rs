@@ -108,7 +108,7 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let first = ended(name, None, calm, None);
     let seeds = variable("SEED").map_or_else(|| (0..seeds_of(name)).collect(), |seed| vec![seed]);
     for seed in seeds {
-        let mut simulation = Simulation::new(Random::new(seed), None, runtime);
+        let mut simulation = Simulation::new(Random::of(name, seed), None, runtime);
         simulation.begin_from(checkpoint.clone());
         ended(name, Some(seed), outcome(simulation, &scenario), Some(&first));
     }

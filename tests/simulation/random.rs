@@ -13,6 +13,16 @@ impl Random {
         Self { state: seed, is_calm: false }
     }
 
+    /// The numbers of a seed of a scenario: the same seed means another order in each scenario.
+    pub(crate) fn of(scenario: &str, seed: u64) -> Self {
+        let mut random = Self::new(seed);
+        for byte in scenario.bytes() {
+            random.state ^= u64::from(byte);
+            random.state = random.next();
+        }
+        random
+    }
+
     /// No accident: each number is the first one, and what happens occasionally does not happen.
     pub(crate) fn calm() -> Self {
         Self { state: 0, is_calm: true }

@@ -237,11 +237,17 @@ fn kept_object_is_reported_with_the_reason() {
 
 /// Returns the decision about an object of the addon `old` if the API server accepts all writes.
 fn decided(change: impl FnOnce(&mut Scene)) -> String {
+    decided_after(change, |_| ())
+}
+
+/// Returns the same after other receipts.
+fn decided_after(change: impl FnOnce(&mut Scene), receive: impl FnOnce(&mut Receipts)) -> String {
     let mut scene = Scene::new();
     scene.objects.push(flux_object("HelmRelease", "old", &json!({})));
     change(&mut scene);
     let facts = scene.facts();
-    let receipts = Receipts::if_accepted(&facts, &decide(&facts));
+    let mut receipts = Receipts::if_accepted(&facts, &decide(&facts));
+    receive(&mut receipts);
     let found = prune_candidates(&facts, &receipts);
     found.iter().map(|it| format!("{} {:?}", it.addon, it.decision)).collect::<Vec<_>>().join(", ")
 }
@@ -258,7 +264,12 @@ fn removal_follows_the_other_writes() {
         scene.elsewhere = Some(hold);
     };
     assert_eq!(decided(|_| {}), "old Delete", "the API server accepts what is missing");
-    assert_eq!(decided(by_git), "old Blocked", "Flux has not applied what is missing");
+    assert_eq!(decided(by_git), "old Delete", "Flux applies what is missing");
+    let is_committed = |receipts: &mut Receipts| {
+        receipts.expected.remove("cni");
+        receipts.on_their_way.insert("cni".to_owned(), committing());
+    };
+    assert_eq!(decided_after(by_git, is_committed), "old Blocked", "Flux has not applied what is missing");
     assert_eq!(decided(|scene| scene.is_suspended = true), "old Blocked");
     assert_eq!(decided(elsewhere), "old Blocked");
     let other_kind = |scene: &mut Scene| {

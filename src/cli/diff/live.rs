@@ -19,7 +19,7 @@ use kube::Resource as _;
 use serde::Serialize;
 
 use super::{Format, HeldClass, text};
-use crate::addons::{PruneDecision, PruneFacts, candidates, desired_addon, kinds, reported_without_file};
+use crate::addons::{Candidate, PruneFacts, candidates, desired_addon, kinds, reported_without_file};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::cli::live::prepared::Stacks;
@@ -230,7 +230,7 @@ impl<'a> Live<'a> {
             let without_file = reported_without_file(addon, &objects);
             let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
             let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
-            candidates(&facts, |_| true).iter().any(|found| found.decision == PruneDecision::Delete)
+            candidates(&facts, |_| true).iter().any(Candidate::is_due)
         })
     }
 

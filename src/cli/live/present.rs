@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Error};
+use kube::{Api, Error, ResourceExt as _};
 use serde_json::Value;
 
 use super::lists::{self, Listed, everything, list};
 use super::read::with_timeout;
 use super::{Scope, Session, advice};
-use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease, labels};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
@@ -63,13 +63,16 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
 pub(in crate::cli) struct LiveNamespace {
     pub(in crate::cli) uid: String,
     pub(in crate::cli) is_terminating: bool,
+    /// The digest of the plan from which it was applied.
+    pub(in crate::cli) plan_digest: Option<String>,
 }
 
 impl LiveNamespace {
     /// Returns a Namespace with its name.
     pub(in crate::cli) fn named(found: Namespace) -> Option<(String, Self)> {
         let is_terminating = found.metadata.deletion_timestamp.is_some();
-        Some((found.metadata.name?, Self { uid: found.metadata.uid?, is_terminating }))
+        let plan_digest = found.annotations().get(labels::PLAN_DIGEST).cloned();
+        Some((found.metadata.name?, Self { uid: found.metadata.uid?, is_terminating, plan_digest }))
     }
 }
 

@@ -15,7 +15,8 @@ use stackflux::foreign::flux::FluxKind;
 
 use super::Simulation;
 use crate::api_server::kinds::KINDS;
-use crate::api_server::{ApiServer, Place};
+use crate::api_server::{ApiServer, Place, Watched};
+use crate::flux::fleet::Fleet;
 use crate::flux::number;
 use crate::operator::{Millis, timestamp};
 use crate::process::Process;
@@ -38,6 +39,8 @@ struct Printed {
     removed: BTreeSet<Id>,
     /// The Clusters to which nothing is delivered before something else is deleted.
     held: BTreeSet<(String, String)>,
+    /// Namespace and name of the objects whose files are removed already.
+    without_file: BTreeSet<(String, String)>,
 }
 
 /// What the operator writes.
@@ -45,6 +48,8 @@ struct Printed {
 struct Written {
     applied: BTreeSet<Id>,
     removed: BTreeSet<Id>,
+    /// Whether it pins a release, which may become an owner of the sources of others.
+    pins: bool,
 }
 
 impl Simulation {
@@ -52,14 +57,9 @@ impl Simulation {
     pub(super) fn preview(&mut self) {
         let server = self.wire.cluster().server.clone();
         let objects = all(&server);
-        // Commits go to a repository that the simulation shares with its Flux.
-        let by_git = |object: &Value| object.pointer("/spec/delivery/git").is_some();
-        // What is being deleted or has lost its ClusterStack changes hands: diff --live shows the state before that.
-        let is_deleted = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
-        let has_lost =
-            server.log.iter().any(|entry| entry.is_deleted && entry.place.0 == number("ClusterStack"));
-        let is_changing = has_lost || objects.iter().any(is_deleted) || objects.iter().any(by_git);
-        if is_changing || self.wire.cluster().refuses.is_some() {
+        // `diff --live` does not read the repository of the operator.
+        let is_moved = self.flux.fleet.as_ref().is_some_and(Fleet::is_moved);
+        if is_moved || self.wire.cluster().refuses.is_some() {
             return;
         }
         let Preview { differences, skipped } =
@@ -68,14 +68,18 @@ impl Simulation {
                 Err(error) => return self.wire.cluster().broke(Rule::Preview, format!("it fails: {error}")),
             };
         let printed = Printed::of(&differences);
+        let fleet_head = self.flux.fleet.as_ref().map(Fleet::head);
         let written = self.write_alone(server.clone());
+        if let Some((fleet, head)) = self.flux.fleet.as_ref().zip(fleet_head) {
+            fleet.reset(head.as_deref());
+        }
         let is_known = |id: &Id| is_pinned(&server, id) && !skipped.iter().any(|what| names(what, id));
         for problem in compare(&printed, &written, is_known) {
             self.wire.cluster().broke(Rule::Preview, format!("{problem}; left out: {skipped:?}"));
         }
     }
 
-    /// Lets a new operator write alone to a copy of the API server.
+    /// Lets a new operator write alone to a copy of the API server. Flux only applies what the operator commits.
     fn write_alone(&mut self, server: ApiServer) -> Written {
         let (wire, mut now) = (Wire::new(server, None), self.now);
         let before = wire.cluster().server.clone();
@@ -89,6 +93,7 @@ impl Simulation {
         };
         set_now(self, now);
         process.lead(&wire, None, now);
+        let (mut flux, mut by_flux) = (self.flux.only_fleet(), Vec::new());
         let (mut known, mut quiet_since) = (0, now);
         for _ in 0..STEPS {
             for kind in 0..KINDS.len() {
@@ -100,6 +105,12 @@ impl Simulation {
                 process.operator.go_on(0, now);
             } else if process.operator.count_startable(now) > 0 {
                 process.operator.begin(0, now);
+            } else if let Some(applied) =
+                flux.as_mut().map(|flux| flux.apply_fleet(&mut wire.cluster().server))
+                && !applied.is_empty()
+            {
+                by_flux.extend(applied);
+                quiet_since = now;
             } else {
                 let writes = wire.cluster().requests.as_ref().map_or(0, Vec::len);
                 if writes > known {
@@ -114,7 +125,10 @@ impl Simulation {
         }
         let requests = wire.cluster().requests.take().unwrap_or_default();
         self.set_clock(self.now);
-        Written::of(&before, requests)
+        let mut written = Written::of(&before, requests);
+        let server = &wire.cluster().server;
+        written.add_applied(&before, by_flux.iter().map(|position| &server.log[*position]));
+        written
     }
 }
 
@@ -155,7 +169,12 @@ impl Printed {
             let is_deleting = |held: &Value| {
                 held.get("addon").is_none() && ["Terminating", "Deleting"].contains(&&*text(held, "reason"))
             };
-            if list(&cluster, "held").iter().any(is_deleting) {
+            let held = list(&cluster, "held");
+            for addon in held.iter().filter(|held| held["reason"] == "FileRemoved") {
+                let name = format!("{}.{}", text(&cluster, "name"), text(addon, "addon"));
+                printed.without_file.insert((text(&cluster, "namespace"), name));
+            }
+            if held.iter().any(is_deleting) {
                 printed.held.insert((text(&cluster, "namespace"), text(&cluster, "name")));
             }
             changes.extend(list(&cluster, "objects"));
@@ -177,12 +196,11 @@ impl Written {
         let mut written = Self::default();
         for (method, content_type, place) in requests {
             let kind = KINDS[place.0].name;
+            written.pins |= kind == "ClusterStackRelease" && method == "PATCH";
             if kind != "Namespace" && FluxKind::of(kind).is_none() {
                 continue;
             }
-            let is_addon = before
-                .get(&place)
-                .is_some_and(|object| object["metadata"]["labels"].get(labels::ADDON).is_some());
+            let is_addon = is_addon(before, &place);
             let id = (kind.to_owned(), place.1, place.2);
             match method.as_str() {
                 "PATCH" if content_type == "application/apply-patch+yaml" => _ = written.applied.insert(id),
@@ -194,6 +212,27 @@ impl Written {
     }
 }
 
+impl Written {
+    /// Adds what Flux applies and deletes.
+    fn add_applied<'a>(&mut self, before: &ApiServer, entries: impl Iterator<Item = &'a Watched>) {
+        for entry in entries {
+            let id = (KINDS[entry.place.0].name.to_owned(), entry.place.1.clone(), entry.place.2.clone());
+            if entry.is_deleted || entry.object["metadata"].get("deletionTimestamp").is_some() {
+                if is_addon(before, &entry.place) {
+                    self.removed.insert(id);
+                }
+            } else {
+                self.applied.insert(id);
+            }
+        }
+    }
+}
+
+/// Whether an object belongs to an addon.
+fn is_addon(server: &ApiServer, place: &Place) -> bool {
+    server.get(place).is_some_and(|object| object["metadata"]["labels"].get(labels::ADDON).is_some())
+}
+
 /// Lists what is printed and not written, or written and not printed.
 fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool) -> Vec<String> {
     let mut problems = Vec::new();
@@ -201,16 +240,18 @@ fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool)
         problems.push(format!("prints a change of {id:?}, which the operator does not write"));
     }
     let is_delivered = |id: &&Id| !printed.held.iter().any(|held| is_of(id, held));
-    // A release may change hands meanwhile, and its new owner adds itself to its sources.
-    let is_addon = |id: &&Id| id.0 == "HelmRelease" || id.0 == "Kustomization";
-    let applied = written.applied.difference(&printed.applied).filter(is_delivered).filter(is_addon);
+    let is_of_another = |id: &&Id| written.pins && ["GitRepository", "HelmChart"].contains(&&*id.0);
+    let applied = written.applied.difference(&printed.applied).filter(is_delivered);
+    let applied = applied.filter(|id| !is_of_another(id));
     for id in applied.filter(|id| is_known(id)) {
         problems.push(format!("does not print the change of {id:?}, which the operator writes"));
     }
     for id in printed.removed.difference(&written.removed) {
         problems.push(format!("prints the removal of {id:?}, which the operator does not delete"));
     }
-    for id in written.removed.difference(&printed.removed).filter(is_delivered).filter(|id| is_known(id)) {
+    let is_announced = |id: &&Id| printed.without_file.contains(&(id.1.clone(), id.2.clone()));
+    let removed = written.removed.difference(&printed.removed).filter(is_delivered);
+    for id in removed.filter(|id| !is_announced(id) && is_known(id)) {
         problems.push(format!("does not print the removal of {id:?}, which the operator deletes"));
     }
     problems
@@ -223,7 +264,8 @@ fn is_of((_, namespace, name): &Id, cluster: &(String, String)) -> bool {
 
 /// Whether what an object belongs to existed before: `diff --live` shows no release that the operator is about to pin.
 fn is_pinned(server: &ApiServer, (kind, namespace, name): &Id) -> bool {
-    let releases = server.list(number("ClusterStackRelease"));
+    let mut releases = server.list(number("ClusterStackRelease"));
+    releases.retain(|release| release.pointer("/metadata/deletionTimestamp").is_none());
     let pinned = |name: &str| {
         releases
             .iter()

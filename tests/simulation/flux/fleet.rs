@@ -1,5 +1,6 @@
 //! The Git repository that the operator commits to, and how Flux applies it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ pub(crate) struct Fleet {
     applied: BTreeSet<Place>,
     /// The objects at the commit that was read last.
     read: Option<(String, Vec<(Place, Value)>)>,
+    /// Whether the directory is another one's.
+    is_borrowed: bool,
+    /// Whether somebody else than the operator moved the branch.
+    is_moved: Cell<bool>,
 }
 
 impl Fleet {
@@ -33,7 +38,35 @@ impl Fleet {
         let directory =
             std::env::temp_dir().join(format!("stackflux-simulation-{}-{name}", std::process::id()));
         Repository::init_bare(&directory).unwrap();
-        Self { directory, applied: BTreeSet::new(), read: None }
+        Self {
+            directory,
+            applied: BTreeSet::new(),
+            read: None,
+            is_borrowed: false,
+            is_moved: Cell::default(),
+        }
+    }
+
+    /// The same repository with what Flux has applied so far.
+    pub(super) fn borrow(&self) -> Self {
+        let (directory, applied) = (self.directory.clone(), self.applied.clone());
+        Self { directory, applied, read: None, is_borrowed: true, is_moved: self.is_moved.clone() }
+    }
+
+    /// Whether somebody else than the operator moved the branch.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.is_moved.get()
+    }
+
+    /// Moves the branch to a commit, or deletes it.
+    pub(crate) fn reset(&self, commit: Option<&str>) {
+        match commit {
+            Some(commit) => {
+                let commit = commit.parse().unwrap();
+                self.repository().reference(BRANCH, commit, true, "").unwrap();
+            }
+            None => _ = self.repository().find_reference(BRANCH).map(|mut branch| branch.delete()),
+        }
     }
 
     /// The address of the repository.
@@ -97,6 +130,7 @@ impl Fleet {
         let author = Signature::new("Someone", "someone@example.org", &git2::Time::new(0, 0)).unwrap();
         let tree = repository.find_tree(tree).unwrap();
         repository.commit(Some(BRANCH), &author, &author, "by hand", &tree, &[&parent]).unwrap();
+        self.is_moved.set(true);
     }
 
     /// Moves the branch to the parent of its commit, as a force push does.
@@ -105,10 +139,12 @@ impl Fleet {
         let parent =
             repository.find_reference(BRANCH).unwrap().peel_to_commit().unwrap().parent_id(0).unwrap();
         repository.reference(BRANCH, parent, true, "").unwrap();
+        self.is_moved.set(true);
     }
 
     /// Deletes the branch.
     pub(crate) fn delete_branch(&self) {
+        self.is_moved.set(true);
         self.repository().find_reference(BRANCH).unwrap().delete().unwrap();
     }
 
@@ -174,6 +210,8 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.directory);
+        if !self.is_borrowed {
+            _ = fs::remove_dir_all(&self.directory);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::objects::count_by_owner;
-use crate::addons::{Candidate, Facts, PruneDecision, Spent, decide_within_budget};
+use crate::addons::{Candidate, Facts, Spent, decide_within_budget};
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::live::prepared::Prepared;
@@ -69,7 +69,7 @@ impl<'a> Budgets<'a> {
         candidates: Vec<Candidate>,
         prepared: &Prepared,
     ) -> Vec<Candidate> {
-        let is_due = candidates.iter().any(|candidate| candidate.decision == PruneDecision::Delete);
+        let is_due = candidates.iter().any(Candidate::is_due);
         let Some(shares) = self.shares.as_ref().filter(|_| is_due) else { return candidates };
         let (stack, addon) = (prepared.stack_key(), Key::of(&*facts.snapshot.addon));
         let (recorded, now) = (prepared.pruned_addons.as_ref(), facts.snapshot.now);

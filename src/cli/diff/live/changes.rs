@@ -82,6 +82,11 @@ impl Found<'_> {
         }
     }
 
+    /// Returns the digest of the plan from which a Namespace was applied, if known.
+    pub(super) fn namespace_digest(&self, name: &str) -> Option<&str> {
+        self.namespaces.get(name)?.plan_digest.as_deref()
+    }
+
     /// Returns the UID of a Namespace, if known.
     pub(super) fn namespace_uid(&self, namespace: &str) -> Option<&str> {
         self.namespaces.get(namespace).map(|found| found.uid.as_str())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::budgets::Budgets;
 use super::{Live, holds};
 use crate::addons::{
-    Available, Decision, Delivery, Facts, PruneDecision, Receipts, Snapshot, Target, addon_of, decide,
-    prune_candidates, reported_without_file,
+    Available, Decision, Delivery, Facts, Receipts, Snapshot, Target, addon_of, decide, prune_candidates,
+    reported_without_file,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
@@ -49,7 +49,7 @@ pub(super) fn change(
     let mut left = Vec::new();
     let candidates = prune_candidates(&facts, &Receipts::if_accepted(&facts, &decision));
     for candidate in budgets.decide(&facts, candidates, prepared) {
-        if candidate.decision == PruneDecision::Delete {
+        if candidate.is_due() {
             objects.extend(live.found.removal(&candidate.object));
         } else if let Some(hold) = candidate.report(addon) {
             left.push(HeldAddon::new(Some(&candidate.addon), hold));

@@ -38,8 +38,9 @@ pub(super) fn not_delivered(
             && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
-        ClusterAction::Deliver => return None,
-        ClusterAction::Orphan => {
+        ClusterAction::Deliver if orphaned_by.is_none() => return None,
+        // Without a ClusterAddon, the operator creates none for a release that is orphaned.
+        ClusterAction::Deliver | ClusterAction::Orphan => {
             let stack = orphaned_by.map_or_else(|| prepared.stack_key(), Key::of);
             let message = format!("ClusterStack {stack} is being deleted: its Flux objects stay, suspended");
             (Reason::Terminating, message)

@@ -14,7 +14,7 @@ use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
 use crate::names::Key;
 use crate::operator::objects::{controller_reference, owner_reference};
-use crate::plan::delivery::{Action, applied};
+use crate::plan::delivery::{Action, applied, applied_namespace};
 use crate::plan::holder::{self, HolderFacts};
 use crate::plan::write::{RepairState, namespace_owner};
 use crate::plan::{ObjectId, Plan, PlannedObject};
@@ -148,6 +148,9 @@ fn state(
     let expected = match (mode, &found) {
         (DeliveryMode::Git, found) if planned.kind().is_some() => {
             found.as_ref().and_then(|found| applied(found, planned))
+        }
+        (DeliveryMode::Git, _) if live.found.namespace_uid(name).is_some() => {
+            applied_namespace(live.found.namespace_digest(name), planned)
         }
         _ => recorded(),
     };

@@ -73,7 +73,7 @@ fn compared(present: &Present, stacks: &Stacks) -> Differences {
 
 /// Returns the one Namespace, by its name.
 fn namespaces() -> BTreeMap<String, LiveNamespace> {
-    let namespace = LiveNamespace { uid: "namespace".to_owned(), is_terminating: false };
+    let namespace = LiveNamespace { uid: "namespace".to_owned(), is_terminating: false, plan_digest: None };
     [("demo".to_owned(), namespace)].into()
 }
 
