@@ -189,22 +189,29 @@ fn enqueue_stacks_of_class(context: &Context, cluster: &ClusterObject) {
     }
 }
 
-/// Handles a change of a Namespace: enqueues the releases whose class has Helm's storage there. If the Namespace is being
-/// deleted, enqueues its Clusters, whose Flux objects are suspended before Kubernetes deletes them.
+/// Handles a change of a Namespace: enqueues the releases whose class has Helm's storage there. If the Namespace was unknown,
+/// enqueues its Clusters and releases, whose Flux objects it owns too. If it is being deleted, enqueues its Clusters, whose Flux
+/// objects are suspended before Kubernetes deletes them.
 pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<Namespace>>) {
     if let Some(namespace) = change.now.as_ref().or(change.before.as_ref()) {
         let releases = context.caches.releases.by_index(&index::stores_in(&namespace.name_any()));
         context.triggers.releases.each(&releases);
     }
     let Some(namespace) = &change.now else { return };
-    if namespace.metadata.deletion_timestamp.is_none() {
+    if change.before.is_none() {
+        let is_in = |other: Option<String>| other == namespace.metadata.name;
+        let releases = context.caches.releases.all().into_iter();
+        let releases: Vec<_> = releases.filter(|release| is_in(release.namespace())).collect();
+        context.triggers.releases.each(&releases);
+    }
+    if namespace.metadata.deletion_timestamp.is_none() && change.before.is_some() {
         return;
     }
     let addons = context.caches.addons.all().into_iter();
     let addons = addons.filter(|addon| addon.namespace().as_ref() == namespace.metadata.name.as_ref());
     let clusters: Vec<Key> = addons.map(|addon| cluster_of(&addon)).collect();
-    let was_going = |before: &PartialObjectMeta<Namespace>| before.metadata.deletion_timestamp.is_some();
-    if !clusters.is_empty() && !change.before.as_deref().is_some_and(was_going) {
+    let is_going = |found: &PartialObjectMeta<Namespace>| found.metadata.deletion_timestamp.is_some();
+    if is_going(namespace) && !clusters.is_empty() && !change.before.as_deref().is_some_and(is_going) {
         let name = namespace.metadata.name.as_deref().unwrap_or_default();
         info!(
             namespace = name,

@@ -23,7 +23,7 @@ use crate::properties::Rule;
 use crate::random::Random;
 use crate::seam::Guard;
 use crate::truth::Truth;
-use crate::wire::{Refuses, Sent, Wire};
+use crate::wire::{Fault, Refuses, Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 
@@ -35,8 +35,10 @@ const HORIZON: Millis = 60_000;
 const NAMESPACE_GRACE: Millis = 5_000;
 /// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 10_000;
-/// Number of previews of the operator's writes in one of eight simulations.
-const PREVIEWS: usize = 15;
+/// Maximum number of requests that fail.
+const MAX_FAULTS: usize = 3;
+/// Maximum number of previews of the operator's writes.
+const MAX_PREVIEWS: usize = 3;
 /// Maximum number of steps that a process still takes after it lost the Lease.
 const LAST_STEPS: usize = 100;
 
@@ -47,7 +49,11 @@ enum Step {
     Deliver(usize, usize),
     /// A reconcile begins: the number of the work that can begin.
     Begin(usize, usize),
-    /// A running reconcile continues.
+    /// A request arrives at the API server.
+    CarryOut(usize),
+    /// An answer arrives, and its reconcile continues.
+    Answer(usize),
+    /// A running reconcile that waits for no answer continues.
     GoOn(usize, usize),
     /// Flux reconciles an object: the number of the pending one.
     Flux(usize),
@@ -83,6 +89,8 @@ pub(crate) struct Simulation {
     changes: usize,
     /// Number of previews of the operator's writes that may still happen.
     previews: usize,
+    /// Number of requests that may still fail.
+    faults: usize,
     /// The position of the controllers of Kubernetes in the log.
     collected: usize,
     /// Whether the namespace controller deletes the objects of namespaces that are being deleted.
@@ -113,7 +121,8 @@ impl Simulation {
             flux: Flux::default(),
             namespace,
             changes: random.below(4) + usize::from(is_elected),
-            previews: PREVIEWS * usize::from(without.is_none() && random.once_in(8)),
+            previews: if without.is_none() { random.below(MAX_PREVIEWS + 1) } else { 0 },
+            faults: if without.is_none() { random.below(MAX_FAULTS + 1) } else { 0 },
             random,
             processes: Vec::new(),
             started: 0,
@@ -141,10 +150,7 @@ impl Simulation {
             return;
         }
         self.flux.is_fleet_current = false;
-        if self.previews > 0 {
-            self.previews -= 1;
-            self.preview();
-        }
+        self.preview_once_in(2);
         let (mut changed_at, mut known) = (self.now, 0);
         for _ in 0..STEPS {
             self.step += 1;
@@ -171,10 +177,7 @@ impl Simulation {
             let chosen = self.random.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
-            if self.previews > 0 && self.random.once_in(20) {
-                self.previews -= 1;
-                self.preview();
-            }
+            self.preview_once_in(100);
             let step = self.step;
             let can_see = !self.leader().is_incomplete(step);
             self.truth.check(&mut self.wire.cluster(), can_see);
@@ -287,6 +290,7 @@ impl Simulation {
         {
             golden.push(format!("  commit {commit}"));
         }
+        steps.extend(cluster.unsent().into_iter().map(Step::CarryOut));
         for (index, process) in self.processes.iter_mut().enumerate() {
             for (kind, watch) in process.watches.iter_mut().enumerate() {
                 if !watch.is_delayed(self.step) && watch.is_behind(&cluster) {
@@ -298,9 +302,10 @@ impl Simulation {
         if self.collected < cluster.server.log.len() {
             steps.push(Step::Controllers);
         }
+        steps.extend(cluster.unanswered().into_iter().map(Step::Answer));
         drop(cluster);
         for (index, process) in self.processes.iter().enumerate().filter(|(_, it)| it.role != Role::Waits) {
-            steps.extend((0..process.operator.running()).map(|number| Step::GoOn(index, number)));
+            steps.extend(process.operator.woken().into_iter().map(|number| Step::GoOn(index, number)));
             let startable = process.operator.count_startable(self.now);
             steps.extend((0..startable).map(|number| Step::Begin(index, number)));
         }
@@ -313,12 +318,20 @@ impl Simulation {
                 let random = (!self.is_calm).then_some(&mut self.random);
                 self.processes[index].deliver(kind, &self.wire, random, self.step, self.now);
             }
-            Step::Begin(index, number) => self.processes[index].operator.begin(number, self.now),
-            Step::GoOn(index, number) => {
-                self.flux.is_fleet_current = false;
-                let failure = self.processes[index].operator.go_on(number, self.now);
+            Step::Begin(index, number) => {
+                let failure = self.processes[index].operator.begin(number, self.now);
                 self.wire.cluster().log.extend(failure);
             }
+            Step::CarryOut(ticket) => {
+                let fault = self.fault(ticket);
+                self.wire.cluster().carry_out(ticket, fault);
+            }
+            Step::Answer(ticket) => {
+                let (process, reconcile) = self.wire.cluster().deliver(ticket);
+                let index = self.processes.iter().position(|it| it.number == process).unwrap();
+                self.go_on(index, reconcile);
+            }
+            Step::GoOn(index, number) => self.go_on(index, number),
             Step::Flux(number) => {
                 let place = self.flux.pending(number).unwrap();
                 let mut cluster = self.wire.cluster();
@@ -344,6 +357,28 @@ impl Simulation {
                 }
             }
         }
+    }
+
+    fn go_on(&mut self, index: usize, reconcile: usize) {
+        self.flux.is_fleet_current = false;
+        let failure = self.processes[index].operator.go_on(reconcile, self.now);
+        self.wire.cluster().log.extend(failure);
+    }
+
+    /// What happens to a request, occasionally.
+    fn fault(&mut self, ticket: usize) -> Option<Fault> {
+        if self.is_calm || self.faults == 0 || !self.random.once_in(60) {
+            return None;
+        }
+        self.faults -= 1;
+        let codes: &[u16] =
+            if self.wire.cluster().is_write(ticket) { &[500, 503, 429, 409] } else { &[500, 503, 429] };
+        Some(match self.random.below(4) {
+            0 => Fault::Refused(codes[self.random.below(codes.len())]),
+            1 => Fault::Unsent,
+            2 => Fault::Late,
+            _ => Fault::Unanswered,
+        })
     }
 
     /// Lets the namespace controller begin to delete the objects of a namespace, some seconds after its deletion. Whether it

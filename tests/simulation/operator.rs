@@ -90,6 +90,8 @@ struct Reconcile {
     /// A number that no other reconcile of a simulation has.
     number: usize,
     run: Running,
+    /// Whether it can go on.
+    woken: Arc<Woken>,
 }
 
 /// The flags of the operator, as on the command line.
@@ -170,9 +172,14 @@ impl Operator {
         self.due.values().min().copied()
     }
 
-    /// Number of running reconciles.
-    pub(crate) fn running(&self) -> usize {
-        self.running.len()
+    /// Whether a reconcile runs.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// The numbers of the running reconciles that can go on without an answer.
+    pub(crate) fn woken(&self) -> Vec<usize> {
+        self.running.iter().filter(|it| it.woken.is_woken()).map(|it| it.number).collect()
     }
 
     /// Number of reconciles that can begin now.
@@ -180,9 +187,9 @@ impl Operator {
         self.startable(now).count()
     }
 
-    /// Begins one of the reconciles that can begin now, by its number, without its first step.
-    pub(crate) fn begin(&mut self, number: usize, now: Millis) {
-        let Some(work) = self.startable(now).nth(number).cloned() else { return };
+    /// Begins one of the reconciles that can begin now, up to its first request. Returns its error, if it failed.
+    pub(crate) fn begin(&mut self, number: usize, now: Millis) -> Option<String> {
+        let work = self.startable(now).nth(number).cloned()?;
         self.due.remove(&work);
         let (context, (queue, key)) = (self.context.clone(), work.clone());
         let run: Running = Box::pin(async move {
@@ -195,23 +202,26 @@ impl Operator {
         });
         self.begun += 1;
         let number = self.wire.process() * 1_000_000 + self.begun;
-        self.running.push(Reconcile { work, number, run });
+        self.running.push(Reconcile { work, number, run, woken: Arc::default() });
+        self.go_on(number, now)
     }
 
     /// Continues a running reconcile up to its next request. Returns its error, if it failed.
     pub(crate) fn go_on(&mut self, number: usize, now: Millis) -> Option<String> {
-        let woken = Arc::new(Woken::default());
-        let waker = Waker::from(woken.clone());
-        let reconcile = &mut self.running[number];
-        self.wire.cluster().running(reconcile.number);
+        let index = self.running.iter().position(|it| it.number == number)?;
+        let reconcile = &mut self.running[index];
+        reconcile.woken.sleep();
+        let waker = Waker::from(reconcile.woken.clone());
+        self.wire.cluster().running(number);
         let polled = reconcile.run.as_mut().poll(&mut Waking::from_waker(&waker));
-        if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit {
+        let is_waiting = || self.wire.cluster().is_waiting(number);
+        if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit && !is_waiting() {
             // The work of its thread is one step.
-            woken.wait();
+            reconcile.woken.wait();
         }
         let mut failed = None;
         if let Poll::Ready(result) = polled {
-            let work = self.running.swap_remove(number).work;
+            let work = self.running.swap_remove(index).work;
             let next = result.unwrap_or_else(|error| {
                 failed = Some(format!("failed: {} {}: {error}", QUEUES[work.0], work.1));
                 Next::Retry
@@ -254,6 +264,14 @@ impl Operator {
 struct Woken(Mutex<bool>, Condvar);
 
 impl Woken {
+    fn is_woken(&self) -> bool {
+        *self.0.lock().unwrap()
+    }
+
+    fn sleep(&self) {
+        *self.0.lock().unwrap() = false;
+    }
+
     fn wait(&self) {
         let is_woken = self.0.lock().unwrap();
         let (is_woken, _) = self.1.wait_timeout_while(is_woken, THREAD, |is_woken| !*is_woken).unwrap();

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use axum::http::{Request, StatusCode};
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call, Place};
@@ -56,7 +55,11 @@ pub(crate) struct Cluster {
     pub(crate) leader: Process,
     /// The watches of each process, by kind.
     pub(crate) seen: BTreeMap<Process, Vec<Seen>>,
-    /// The requests that were under way when their processes ended.
+    /// The requests under way, by their numbers.
+    tickets: BTreeMap<usize, Ticket>,
+    /// Number of requests so far.
+    sent: usize,
+    /// The requests that nobody waits for any longer, and that still arrive.
     pub(crate) lost: Vec<Sent>,
     /// The number of the reconcile that runs now.
     reconcile: usize,
@@ -74,33 +77,53 @@ pub(crate) struct Cluster {
 pub(crate) struct Sent {
     call: Call,
     process: Process,
+    /// Whether its process led when it was sent.
+    is_by_leader: bool,
     /// The number of the reconcile that sent it.
     reconcile: usize,
     /// The position in the API server's log when it was sent.
     position: usize,
 }
 
-/// A request until it arrives. Dropped before, it is lost: its process ended or lost the Lease.
-struct UnderWay<'w> {
-    wire: &'w Wire,
-    sent: Option<Sent>,
+/// A request whose answer a reconcile waits for.
+#[derive(Debug)]
+struct Ticket {
+    sent: Sent,
+    /// The answer on its way back.
+    answer: Option<kube::Result<Answer>>,
+    is_delivered: bool,
+    waker: Option<Waker>,
 }
 
-impl UnderWay<'_> {
-    /// The request, which arrives now.
-    fn arrive(&mut self) -> Option<Sent> {
-        self.sent.take()
-    }
+/// A request that its process still waits for.
+struct UnderWay<'w> {
+    wire: &'w Wire,
+    ticket: usize,
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let sent = self.sent.take().filter(|sent| ["PATCH", "DELETE"].contains(&sent.call.method.as_str()));
         // After a panic nothing is simulated any longer.
-        if let (Some(sent), Ok(mut cluster)) = (sent, self.wire.cluster.lock()) {
-            cluster.lost.push(sent);
+        if let Ok(mut cluster) = self.wire.cluster.lock()
+            && let Some(ticket) = cluster.tickets.remove(&self.ticket)
+            && ticket.answer.is_none()
+        {
+            cluster.lose(ticket.sent);
         }
     }
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The API server does not carry it out, and answers with this code.
+    Refused(u16),
+    /// It does not reach the API server.
+    Unsent,
+    /// It reaches the API server after its process has given up waiting.
+    Late,
+    /// It is carried out, and the answer is lost.
+    Unanswered,
 }
 
 /// The part of the state that a simulation can begin from.
@@ -135,6 +158,8 @@ impl Wire {
             refuses: None,
             leader: 0,
             seen: BTreeMap::new(),
+            tickets: BTreeMap::new(),
+            sent: 0,
             lost: Vec::new(),
             reconcile: 0,
             now: 0,
@@ -161,20 +186,16 @@ impl Wire {
 }
 
 impl Transport for Wire {
-    /// Sends a request. The request is on its way until the driver continues, and so is the answer: a crash in between
-    /// loses one or the other.
+    /// Sends a request. It is on its way until the driver lets it arrive, and so is the answer.
     fn send(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, kube::Result<Answer>> {
         let (head, body) = request.into_parts();
         let media = head.headers.get("content-type").and_then(|media| media.to_str().ok());
         let content_type = media.unwrap_or_default().to_owned();
         let call = Call { method: head.method.to_string(), uri: head.uri.to_string(), content_type, body };
         Box::pin(async move {
-            let mut under_way = UnderWay { wire: self, sent: Some(self.cluster().sent(call, self.process)) };
-            pause().await;
-            let sent = under_way.arrive().unwrap();
-            let answer = self.cluster().answer(&sent, false);
-            pause().await;
-            Ok(answer)
+            let ticket = self.cluster().open(call, self.process);
+            let _under_way = UnderWay { wire: self, ticket };
+            poll_fn(|context| self.cluster().poll(ticket, context.waker())).await
         })
     }
 }
@@ -211,23 +232,111 @@ impl Cluster {
         self.reconcile = reconcile;
     }
 
-    fn sent(&self, call: Call, process: Process) -> Sent {
-        Sent { call, process, reconcile: self.reconcile, position: self.server.log.len() }
+    /// Sends a request.
+    fn open(&mut self, call: Call, process: Process) -> usize {
+        let (reconcile, position) = (self.reconcile, self.server.log.len());
+        let sent = Sent { call, process, is_by_leader: process == self.leader, reconcile, position };
+        self.sent += 1;
+        self.tickets.insert(self.sent, Ticket { sent, answer: None, is_delivered: false, waker: None });
+        self.sent
     }
 
-    /// Carries out a request of a process that has ended meanwhile.
-    pub(crate) fn carry_out_late(&mut self, sent: &Sent) {
-        self.reconcile = sent.reconcile;
-        let before = self.server.log.len();
-        self.log.push(format!("a late request of process {}:", sent.process));
-        self.answer(sent, true);
-        let Some(written) = self.server.log.get(before).filter(|_| seam::is_status(&sent.call)) else {
-            return;
-        };
-        let (place, mut newer) = (written.place.clone(), self.server.log[sent.position..before].iter());
-        if newer.any(|entry| entry.place == place) {
-            self.broke(Rule::StatusReplaced, format!("the status of {}/{}", place.1, place.2));
+    /// Waits for the answer of a request.
+    fn poll(&mut self, number: usize, waker: &Waker) -> Poll<kube::Result<Answer>> {
+        let ticket = self.tickets.get_mut(&number).unwrap();
+        ticket.waker = Some(waker.clone());
+        if !ticket.is_delivered {
+            return Poll::Pending;
         }
+        Poll::Ready(self.tickets.remove(&number).unwrap().answer.unwrap())
+    }
+
+    /// The requests that have not arrived, by their numbers.
+    pub(crate) fn unsent(&self) -> Vec<usize> {
+        let unsent = self.tickets.iter().filter(|(_, ticket)| ticket.answer.is_none());
+        unsent.map(|(number, _)| *number).collect()
+    }
+
+    /// The requests whose answers have not arrived, by their numbers.
+    pub(crate) fn unanswered(&self) -> Vec<usize> {
+        let unanswered = self.tickets.iter().filter(|(_, it)| it.answer.is_some() && !it.is_delivered);
+        unanswered.map(|(number, _)| *number).collect()
+    }
+
+    /// Whether a reconcile waits for an answer.
+    pub(crate) fn is_waiting(&self, reconcile: usize) -> bool {
+        self.tickets.values().any(|ticket| ticket.sent.reconcile == reconcile)
+    }
+
+    /// Whether a request under way can fail with an answer: it is no GET.
+    pub(crate) fn is_write(&self, number: usize) -> bool {
+        self.tickets[&number].sent.call.method != "GET"
+    }
+
+    /// Lets a request arrive.
+    pub(crate) fn carry_out(&mut self, number: usize, fault: Option<Fault>) {
+        let sent = self.tickets[&number].sent.clone();
+        if let Some(fault) = fault {
+            let path = sent.call.uri.split('?').next().unwrap_or_default();
+            self.log.push(format!("fault: {fault:?}: {} {path}", sent.call.method));
+        }
+        let answer = match fault {
+            None => Ok(self.arrive(&sent)),
+            Some(Fault::Refused(code)) => Ok(refusal(code)),
+            Some(Fault::Unsent) => Err(timeout()),
+            Some(Fault::Late) => {
+                self.lose(sent);
+                Err(timeout())
+            }
+            Some(Fault::Unanswered) => {
+                self.arrive(&sent);
+                Err(timeout())
+            }
+        };
+        self.tickets.get_mut(&number).unwrap().answer = Some(answer);
+    }
+
+    /// Delivers the answer of a request. Returns the process and the reconcile that waited for it.
+    pub(crate) fn deliver(&mut self, number: usize) -> (Process, usize) {
+        let ticket = self.tickets.get_mut(&number).unwrap();
+        ticket.is_delivered = true;
+        if let Some(waker) = ticket.waker.take() {
+            waker.wake();
+        }
+        (ticket.sent.process, ticket.sent.reconcile)
+    }
+
+    /// Notes a request that nobody waits for any longer.
+    fn lose(&mut self, sent: Sent) {
+        if ["PATCH", "DELETE"].contains(&sent.call.method.as_str()) {
+            self.lost.push(sent);
+        }
+    }
+
+    /// Carries out a request that nobody waits for any longer.
+    pub(crate) fn carry_out_late(&mut self, sent: &Sent) {
+        self.log.push(format!("a late request of process {}:", sent.process));
+        self.answer_late(sent);
+    }
+
+    /// Carries out a request when it arrives.
+    fn arrive(&mut self, sent: &Sent) -> Answer {
+        if sent.is_by_leader && sent.process != self.leader {
+            return self.answer_late(sent);
+        }
+        self.answer(sent, false)
+    }
+
+    fn answer_late(&mut self, sent: &Sent) -> Answer {
+        let before = self.server.log.len();
+        let answer = self.answer(sent, true);
+        if let Some(written) = self.server.log.get(before).filter(|_| seam::is_status(&sent.call)) {
+            let (place, mut newer) = (written.place.clone(), self.server.log[sent.position..before].iter());
+            if newer.any(|entry| entry.place == place) {
+                self.broke(Rule::StatusReplaced, format!("the status of {}/{}", place.1, place.2));
+            }
+        }
+        answer
     }
 
     fn answer(&mut self, sent: &Sent, is_late: bool) -> Answer {
@@ -242,7 +351,7 @@ impl Cluster {
             golden.push(write_line(call, known.as_deref(), &answer, self.server.log[before..].last()));
         }
         match call.method.as_str() {
-            "GET" => self.deletions.asked(self.reconcile, before),
+            "GET" => self.deletions.asked(sent.reconcile, before),
             "POST" => {
                 let (reason, note) = (&answer.body["reason"], &answer.body["note"]);
                 self.log.push(format!("event: {}: {note}", reason.as_str().unwrap_or_default()));
@@ -285,17 +394,18 @@ impl Cluster {
             }
         }
         if call.method == "DELETE" {
-            self.check_deletion(call, before);
+            self.check_deletion(sent, before);
         }
     }
 
-    fn check_deletion(&mut self, call: &Call, before: usize) {
+    fn check_deletion(&mut self, sent: &Sent, before: usize) {
+        let call = &sent.call;
         let options: Value = serde_json::from_slice(&call.body).unwrap_or_default();
         let entry = &self.server.log[before];
         let request = Deletion {
             place: entry.place.clone(),
             uid: options["preconditions"]["uid"].as_str().map(str::to_owned),
-            reconcile: self.reconcile,
+            reconcile: sent.reconcile,
             before,
             now: self.now,
         };
@@ -321,15 +431,22 @@ fn is_ours(object: &Value) -> bool {
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
 }
 
-/// Yields once.
-async fn pause() {
-    let mut is_first = true;
-    let wait = poll_fn(|context| {
-        if !take(&mut is_first) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
+/// The answer of an API server that refuses a request.
+fn refusal(code: u16) -> Answer {
+    let reason = match code {
+        409 => "Conflict",
+        429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        _ => "InternalError",
+    };
+    let body = json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
+        "message": format!("a fault of the simulation: {reason}"),
     });
-    wait.await;
+    Answer { status: StatusCode::from_u16(code).unwrap(), body: body.to_string().into_bytes() }
+}
+
+/// The error of a connection that ends without an answer.
+fn timeout() -> kube::Error {
+    kube::Error::Service("a fault of the simulation: no answer".into())
 }

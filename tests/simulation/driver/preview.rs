@@ -53,8 +53,16 @@ struct Written {
 }
 
 impl Simulation {
+    /// Occasionally previews what the operator writes.
+    pub(super) fn preview_once_in(&mut self, times: usize) {
+        if self.previews > 0 && self.random.once_in(times) {
+            self.previews -= 1;
+            self.preview();
+        }
+    }
+
     /// Compares what `diff --live` prints now with what an operator writes that is alone from now on.
-    pub(super) fn preview(&mut self) {
+    fn preview(&mut self) {
         let server = self.wire.cluster().server.clone();
         let objects = all(&server);
         // `diff --live` does not read the repository of the operator.
@@ -101,8 +109,8 @@ impl Simulation {
                     process.deliver(kind, &wire, None, 0, now);
                 }
             }
-            if process.operator.running() > 0 {
-                process.operator.go_on(0, now);
+            if process.operator.is_running() {
+                go_on(&mut process, &wire, now);
             } else if process.operator.count_startable(now) > 0 {
                 process.operator.begin(0, now);
             } else if let Some(applied) =
@@ -129,6 +137,22 @@ impl Simulation {
         let server = &wire.cluster().server;
         written.add_applied(&before, by_flux.iter().map(|position| &server.log[*position]));
         written
+    }
+}
+
+/// Lets all requests under way arrive, and their reconciles continue.
+fn go_on(process: &mut Process, wire: &Wire, now: Millis) {
+    let under_way = wire.cluster().unsent();
+    for ticket in under_way {
+        wire.cluster().carry_out(ticket, None);
+    }
+    let answers = wire.cluster().unanswered();
+    for ticket in answers {
+        let (_, reconcile) = wire.cluster().deliver(ticket);
+        process.operator.go_on(reconcile, now);
+    }
+    for number in process.operator.woken() {
+        process.operator.go_on(number, now);
     }
 }
 

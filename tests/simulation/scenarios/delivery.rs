@@ -22,8 +22,7 @@ fn first_delivery_installs_each_addon_once() {
 fn cluster_without_control_plane_waits_for_it() {
     run("waits", |simulation| {
         simulation.offer(&["v1"], &json!({}));
-        simulation.create_cluster("one", V1);
-        simulation.merge_status("Cluster", "one", &json!({"initialization": null}));
+        simulation.create_starting_cluster("one", V1);
         settle(simulation);
         simulation.expect("ClusterAddon", ADDON, "Ready", "Unknown ControlPlaneNotInitialized");
         assert!(!simulation.has("HelmRelease", "one.cni"), "nothing is delivered to it yet");

@@ -68,9 +68,14 @@ impl Simulation {
         self.apply(&stack(self, STACK, versions, more));
     }
 
+    /// Creates a Cluster whose control plane is not initialized.
+    pub(super) fn create_starting_cluster(&self, name: &str, class: &str) {
+        self.apply(&cluster(self, name, class));
+    }
+
     /// Creates a Cluster that is up.
     pub(super) fn create_cluster(&self, name: &str, class: &str) {
-        self.apply(&cluster(self, name, class));
+        self.create_starting_cluster(name, class);
         self.set_up(name);
     }
 
