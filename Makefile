@@ -60,10 +60,11 @@ test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SH
 	$(CARGO) test --locked --test shared_content
 
 simulate: export SEEDS := $(or $(SEEDS),10000)
-simulate: ## simulate the operator with SEEDS=10000 seeds over all scenarios, or with SEED=17 and SCENARIO=<test>
+simulate: export BASE := $(or $(BASE),$(shell date +%s))
+simulate: ## simulate the operator with SEEDS=10000 new seeds (from BASE) over all scenarios, or with SEED=17 and SCENARIO=<test>
 	@$(CARGO) test --profile simulate --locked --test simulation --no-run
 	@begun=$$(date +%s); $(CARGO) test --profile simulate --locked --test simulation -- $(or $(SCENARIO),scenarios::) && \
-	echo "$${SEED:+seed $$SEED of }$(SEEDS) seeds in $$(($$(date +%s) - begun)) s"
+	echo "$${SEED:+seed $$SEED of }$(SEEDS) seeds in $$(($$(date +%s) - begun)) s, BASE=$(BASE)"
 
 conformance: ## write the conformance cases of gotemplate again, from what Go's own template engine says
 	cd crates/gotemplate/tests/oracle && go run . conformance --out ../conformance

@@ -50,7 +50,7 @@ use crate::http::repair_environment;
 use crate::{git, temporary};
 use error::CliError;
 
-pub use diff::{Preview, preview};
+pub use diff::{Preview, planned_addons, preview};
 
 /// Cluster stack releases in, Flux objects out.
 #[derive(Debug, Parser)]

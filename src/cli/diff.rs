@@ -22,7 +22,7 @@ use crate::inputs::stack::Stack;
 use crate::names::{Key, ReleaseName};
 use crate::release::{Digest, Release};
 
-pub use live::{Preview, preview};
+pub use live::{Preview, planned_addons, preview};
 
 /// Show what changes between two releases, or in a live cluster
 ///

@@ -13,6 +13,7 @@ mod driver;
 mod election;
 mod flux;
 mod golden;
+mod intent;
 mod operator;
 mod past;
 mod process;

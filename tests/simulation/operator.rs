@@ -212,7 +212,7 @@ impl Operator {
         let reconcile = &mut self.running[index];
         reconcile.woken.sleep();
         let waker = Waker::from(reconcile.woken.clone());
-        self.wire.cluster().running(number);
+        self.wire.cluster().running(number, self.wire.process());
         let polled = reconcile.run.as_mut().poll(&mut Waking::from_waker(&waker));
         let is_waiting = || self.wire.cluster().is_waiting(number);
         if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit && !is_waiting() {

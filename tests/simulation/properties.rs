@@ -18,7 +18,8 @@ use crate::golden::{self, finished};
 use crate::random::Random;
 use crate::seam::Guard;
 
-/// Number of seeds of all scenarios together, unless the variable `SEEDS` is set. A scenario through Git takes several times
+/// Number of seeds of all scenarios together, unless the variable `SEEDS` is set. The first one is 0, or the variable `BASE`. A
+/// scenario through Git takes several times
 /// as long as another, and has a third of its seeds: of 10,000 about 60, and each other one about 190.
 const SEEDS: u64 = 1000;
 
@@ -106,7 +107,9 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let golden = take(&mut calm.golden);
     let checkpoint = calm.checkpoint.take().map(Rc::new);
     let first = ended(name, None, calm, None);
-    let seeds = variable("SEED").map_or_else(|| (0..seeds_of(name)).collect(), |seed| vec![seed]);
+    let base = variable("BASE").unwrap_or_default();
+    let all = || (base..base + seeds_of(name)).collect();
+    let seeds = variable("SEED").map_or_else(all, |seed| vec![seed]);
     for seed in seeds {
         let mut simulation = Simulation::new(Random::of(name, seed), None, runtime);
         simulation.begin_from(checkpoint.clone());

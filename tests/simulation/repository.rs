@@ -241,3 +241,19 @@ fn serve(files: BTreeMap<&'static str, Vec<u8>>) -> String {
     });
     address
 }
+
+/// The work tree of the stack repository at a commit, written once for all simulations.
+pub(crate) fn work_tree(head: usize) -> &'static PathBuf {
+    static TREES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let write = |index: usize| {
+        let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("preview-{}-{index}", std::process::id()));
+        for (path, content) in files(&COMMITS[index]) {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        root
+    };
+    &TREES.get_or_init(|| (0..COMMITS.len()).map(write).collect())[head]
+}

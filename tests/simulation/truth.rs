@@ -1,12 +1,14 @@
 //! No lie: `Ready` of a `ClusterAddon` against the content that its cluster has had.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 use serde_json::Value;
 use stackflux::foreign::flux::observed::SpecDigest;
 
 use crate::api_server::{ApiServer, Place, Watched};
 use crate::flux::{Content, Flux, digest, number};
+use crate::intent::{self, Known};
 use crate::past::is_deleting;
 use crate::properties::{Rule, condition};
 use crate::wire::Cluster;
@@ -28,8 +30,8 @@ type Recorded = (Content, Option<String>, [Value; 2]);
 pub(crate) struct Truth {
     /// The present content for each object, as Flux and as a status names it.
     has: BTreeMap<Place, (Content, Installed)>,
-    /// All contents for each object and UID of the Cluster.
-    had: BTreeSet<(Place, String, Installed)>,
+    /// The contents of each object in order, with the UID of the Cluster and the position in the API server's log.
+    had: BTreeMap<Place, Vec<(usize, String, Option<Installed>)>>,
     /// The state of each object whose content is recorded.
     recorded: BTreeMap<Place, Recorded>,
     /// The plan digest of each object of an addon, and all that it had.
@@ -47,7 +49,11 @@ impl Truth {
         let content = flux.installed.get(place);
         let Some((content, object)) = content.zip(server.object(place)) else {
             self.recorded.remove(place);
-            self.is_moved |= self.has.remove(place).is_some();
+            if self.has.remove(place).is_some() {
+                self.is_moved = true;
+                let gone = (server.log.len(), String::new(), None);
+                self.had.entry(place.clone()).or_default().push(gone);
+            }
             return;
         };
         let cluster = text(object, "/metadata/labels/cluster.x-k8s.io~1cluster-name");
@@ -68,7 +74,8 @@ impl Truth {
             if is_of_spec { SpecDigest::of(object["spec"].clone()).to_string() } else { String::new() };
         let installed = (content.0.clone(), spec);
         if let Some(uid) = cluster {
-            self.had.insert((place.clone(), uid, installed.clone()));
+            let had = (server.log.len(), uid, Some(installed.clone()));
+            self.had.entry(place.clone()).or_default().push(had);
         }
         self.has.insert(place.clone(), (content.clone(), installed));
         self.is_moved = true;
@@ -87,6 +94,7 @@ impl Truth {
         if self.is_moved || news.any(|entry| kinds.contains(&entry.place.0)) {
             self.compare(cluster);
         }
+        self.check_reported(cluster);
         (self.checked, self.is_moved) = (cluster.server.log.len(), false);
         let mut late = None;
         for (problem, steps) in self.outdated.iter_mut().filter(|_| can_see) {
@@ -134,6 +142,46 @@ impl Truth {
         }
     }
 
+    /// Checks the statuses that reconciles have written.
+    fn check_reported(&self, cluster: &mut Cluster) {
+        for (position, reconcile) in take(&mut cluster.reported) {
+            let addon = cluster.server.log[position].object.clone();
+            let Some(known) = cluster.known.get(&reconcile).filter(|_| intent::is_ready(&addon)) else {
+                continue;
+            };
+            let content = addon["status"]["addons"].as_array().into_iter().flatten();
+            let content = content.map(|named| self.compare_reported(&addon, named, known));
+            let result = content.collect::<Result<(), _>>();
+            let result = result.and_then(|()| intent::check(&cluster.server, position, known));
+            if let Err(lie) = result {
+                let name = text(&addon, "/metadata/name");
+                cluster.broke(Rule::Lie, format!("{name} is Ready, but {lie}"));
+            }
+        }
+    }
+
+    /// Compares an addon in a new status with what its cluster had since the reconcile began.
+    fn compare_reported(&self, addon: &Value, named: &Value, known: &Known) -> Result<(), String> {
+        let (kind, object) = (text(named, "/object/kind"), text(named, "/object/name"));
+        let (version, spec) = (text(named, "/expected/version"), text(named, "/expected/specDigest"));
+        if version.is_empty() || spec.is_empty() {
+            return Err(format!("the status names no content: {named}"));
+        }
+        let place = (number(kind), text(addon, "/metadata/namespace").to_owned(), object.to_owned());
+        let uid = text(addon, "/spec/clusterRef/uid");
+        let had = self.had.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let since = known.of_kind(kind);
+        // The last content before counts too: it was there when the reconcile began.
+        let first = had.iter().rposition(|(at, ..)| *at <= since).unwrap_or_default();
+        let is_it = |(_, of, content): &(usize, String, Option<Installed>)| {
+            of == uid && content.as_ref().is_some_and(|content| is_named(content, version, spec))
+        };
+        if had[first..].iter().any(is_it) {
+            return Ok(());
+        }
+        Err(format!("the cluster had no {kind} {object} {version} with spec {spec} when it was reported"))
+    }
+
     /// Compares the statuses with the clusters.
     fn compare(&mut self, cluster: &mut Cluster) {
         let mut outdated = BTreeMap::new();
@@ -143,12 +191,9 @@ impl Truth {
             if let Some(problem) = outdated_class(&cluster.server, addon) {
                 outdated.insert((name.clone(), problem), 0);
             }
-            for named in addon["status"]["addons"].as_array().into_iter().flatten() {
-                match self.compare_one(addon, named) {
-                    Ok(None) => {}
-                    Ok(Some(problem)) => _ = outdated.insert((name.clone(), problem), 0),
-                    Err(lie) => cluster.broke(Rule::Lie, format!("{name} is Ready, but {lie}")),
-                }
+            let named = addon["status"]["addons"].as_array().into_iter().flatten();
+            for problem in named.filter_map(|named| self.compare_one(addon, named)) {
+                outdated.insert((name.clone(), problem), 0);
             }
         }
         for (problem, steps) in &mut outdated {
@@ -157,24 +202,19 @@ impl Truth {
         self.outdated = outdated;
     }
 
-    /// Compares an addon in a status with its cluster. Returns whether the cluster has another content now; an error if it
-    /// never had the content.
-    fn compare_one(&self, addon: &Value, named: &Value) -> Result<Option<String>, String> {
+    /// Compares an addon in a status with its cluster. Returns whether the cluster has another content now.
+    fn compare_one(&self, addon: &Value, named: &Value) -> Option<String> {
         let (kind, object) = (text(named, "/object/kind"), text(named, "/object/name"));
         let (version, spec) = (text(named, "/expected/version"), text(named, "/expected/specDigest"));
-        if version.is_empty() || spec.is_empty() {
-            return Err(format!("the status names no content: {named}"));
-        }
         let place = (number(kind), text(addon, "/metadata/namespace").to_owned(), object.to_owned());
-        let is_it = |(of, digest): &Installed| of.ends_with(version) && digest == spec;
-        let uid = text(addon, "/spec/clusterRef/uid");
-        let mut had = self.had.iter().filter(|(at, of, _)| *at == place && of == uid);
-        if !had.any(|(_, _, installed)| is_it(installed)) {
-            return Err(format!("the cluster never had {kind} {object} {version} with spec {spec}"));
-        }
-        let has_it = self.has.get(&place).is_some_and(|(_, installed)| is_it(installed));
-        Ok((!has_it).then(|| format!("the cluster has another content of {kind} {object}")))
+        let has_it = self.has.get(&place).is_some_and(|(_, installed)| is_named(installed, version, spec));
+        (!has_it).then(|| format!("the cluster has another content of {kind} {object}"))
     }
+}
+
+/// Whether a status names a content: the version of the chart or the commit, and the digest of the spec.
+fn is_named((of, digest): &Installed, version: &str, spec: &str) -> bool {
+    (of == version || of.rsplit(':').next() == Some(version)) && digest == spec
 }
 
 /// The `ClusterAddon` of an object, if it is ready and its status is about another spec of the object.

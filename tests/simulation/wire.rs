@@ -12,7 +12,9 @@ use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call, Place};
 use crate::causes::{Deletions, Request as Deletion};
+use crate::flux::number;
 use crate::golden::write_line;
+use crate::intent::Known;
 use crate::operator::Millis;
 use crate::properties::{Rule, Violation};
 use crate::seam::{self, Guard};
@@ -63,6 +65,10 @@ pub(crate) struct Cluster {
     pub(crate) lost: Vec<Sent>,
     /// The number of the reconcile that runs now.
     reconcile: usize,
+    /// What each reconcile knew when it began.
+    pub(crate) known: BTreeMap<usize, Known>,
+    /// The positions of written statuses of `ClusterAddon`s in the log, with their reconciles.
+    pub(crate) reported: Vec<(usize, usize)>,
     /// The time.
     pub(crate) now: Millis,
     /// The requests that change something, if they are recorded: method, media type and place.
@@ -162,6 +168,8 @@ impl Wire {
             sent: 0,
             lost: Vec::new(),
             reconcile: 0,
+            known: BTreeMap::new(),
+            reported: Vec::new(),
             now: 0,
             requests: None,
             is_quiet: false,
@@ -228,8 +236,10 @@ impl Cluster {
     }
 
     /// Records that a reconcile runs now.
-    pub(crate) fn running(&mut self, reconcile: usize) {
+    pub(crate) fn running(&mut self, reconcile: usize, process: Process) {
         self.reconcile = reconcile;
+        let (server, seen) = (&self.server, self.seen.get(&process).map(Vec::as_slice).unwrap_or_default());
+        self.known.entry(reconcile).or_insert_with(|| Known::of(server, seen));
     }
 
     /// Sends a request.
@@ -376,6 +386,9 @@ impl Cluster {
         self.log.push(format!("operator {process}: {} {path}: {code} ({count})", call.method));
         if changes.is_empty() {
             return;
+        }
+        if seam::is_status(call) && ApiServer::place_of(call).0 == number("ClusterAddon") {
+            self.reported.push((before, sent.reconcile));
         }
         if process != self.leader && !is_late {
             self.broke(

@@ -40,7 +40,7 @@ use budgets::{Budgets, Shares};
 use changes::Found;
 use objects::LiveObjects;
 
-pub use preview::{Preview, preview};
+pub use preview::{Preview, planned_addons, preview};
 
 /// Which live cluster, and the defaults of its operator.
 #[derive(Debug, clap::Args)]

@@ -128,7 +128,7 @@ impl Kind {
     }
 
     /// Adds the defaults of the schema to an object.
-    pub(super) fn add_defaults(&self, object: &mut Value) {
+    pub(crate) fn add_defaults(&self, object: &mut Value) {
         for (path, value) in self.defaults {
             let Some((last, above)) = path.split_last() else { continue };
             let parent = above.iter().try_fold(&mut *object, |value, part| value.get_mut(*part));

@@ -51,6 +51,10 @@ impl Simulation {
             && !self.random.once_in(WHOLE)
         {
             self.restore(&from);
+            // The new process reconciles everything. In the other half of the seeds a user acts meanwhile.
+            if self.random.once_in(2) {
+                self.settle();
+            }
             return;
         }
         first(self);

@@ -4,9 +4,6 @@
 //! the removals of Flux objects; stackflux's own kinds are none of them.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use serde_json::Value;
 use stackflux::api::labels;
@@ -21,7 +18,7 @@ use crate::flux::number;
 use crate::operator::{Millis, timestamp};
 use crate::process::Process;
 use crate::properties::Rule;
-use crate::repository::{self, COMMITS};
+use crate::repository::work_tree;
 use crate::wire::Wire;
 
 /// The time without a write after which the operator has nothing left to write.
@@ -166,22 +163,6 @@ fn all(server: &ApiServer) -> Vec<Value> {
         object
     });
     with_kind.collect()
-}
-
-/// The work tree of the stack repository at a commit, written once for all simulations.
-fn work_tree(head: usize) -> &'static PathBuf {
-    static TREES: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    let write = |index: usize| {
-        let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("preview-{}-{index}", std::process::id()));
-        for (path, content) in repository::files(&COMMITS[index]) {
-            let path = root.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        root
-    };
-    &TREES.get_or_init(|| (0..COMMITS.len()).map(write).collect())[head]
 }
 
 impl Printed {

@@ -132,7 +132,7 @@ fn deletion_without_listing_the_users_misses_a_new_cluster() {
         settle(simulation);
         simulation.wait(Duration::from_mins(10));
         // The watch may fall behind at each of these events.
-        for number in 0..20 {
+        for number in 0..60 {
             let label = json!({"metadata": {"labels": {"number": number.to_string()}}});
             simulation.merge("Cluster", "one", &label);
         }

@@ -1,4 +1,4 @@
-//! What `diff --live` prints about given objects: the simulations compare it with what the operator then writes.
+//! What `diff --live` prints and plans about given objects: the simulations compare it with what the operator then writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,7 @@ use crate::foreign::flux::ownership::cluster_of;
 use crate::inputs::ClusterInputs;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
+use crate::plan;
 
 /// The output of `diff --live --output json`, and what it leaves out.
 #[derive(Clone, Debug)]
@@ -39,6 +40,25 @@ pub fn preview(objects: &[Value], releases: &Path, now: Timestamp) -> Result<Pre
     let live = Live::new(&present, &namespaces, now).map_err(|error| in_words(&error))?;
     let found = compare(&live, &stacks, Some(live.shares()), None).map_err(|error| in_words(&error))?;
     Ok(Preview { differences: serde_json::to_value(found).map_err(|error| in_words(&error))?, skipped })
+}
+
+/// Returns the objects of addons that the operator plans for each Cluster with a usable release, if `objects` are all objects of
+/// the API server. `releases` is a work tree of the stack repository.
+pub fn planned_addons(objects: &[Value], releases: &Path) -> Result<BTreeMap<Key, Vec<Value>>, String> {
+    let in_words = |error: &dyn std::fmt::Display| error.to_string();
+    let releases = Releases::open(releases).map_err(|error| in_words(&error))?;
+    let present = present(objects).map_err(|error| in_words(&error))?;
+    let (stacks, _) = Stacks::of(&present, &releases, &Defaults::default(), None);
+    let mut planned = BTreeMap::new();
+    for cluster in &present.clusters {
+        let Some(prepared) = stacks.of_cluster(cluster) else { continue };
+        let plan = plan::cluster(&prepared.inputs(), cluster).map_err(|error| in_words(&error))?;
+        planned.insert(
+            cluster.cluster.key(),
+            plan.addons().map(|planned| Value::clone(&planned.value)).collect(),
+        );
+    }
+    Ok(planned)
 }
 
 fn of_kind<T: DeserializeOwned>(objects: &[Value], kind: &str) -> Result<Vec<T>, serde_json::Error> {

@@ -1,0 +1,171 @@
+//! The oracle of intent: a `ClusterAddon` is `Ready` only with the addons that the pure core plans for the release, the
+//! `ClusterStack` and the Cluster, in a state that its reconcile could know.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde_json::{Value, json};
+use stackflux::cli::planned_addons;
+use stackflux::foreign::flux::observed::SpecDigest;
+use stackflux::names::Key;
+
+use crate::api_server::kinds::KINDS;
+use crate::api_server::{ApiServer, Watched};
+use crate::flux::number;
+use crate::past::Past;
+use crate::properties::condition;
+use crate::repository::{COMMITS, work_tree};
+use crate::wire::Seen;
+
+/// The kinds whose states a plan depends on, besides those of sources.
+const INPUTS: [&str; 3] = ["Cluster", "ClusterStack", "ClusterStackRelease"];
+/// The kinds of sources.
+const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
+
+/// The objects of a Cluster's addons: kind, name and digest of the spec.
+type Addons = BTreeSet<(String, String, String)>;
+
+/// For each kind the position in the log up to which a reconcile knew all events when it began.
+#[derive(Clone, Debug)]
+pub(crate) struct Known(Vec<usize>);
+
+impl Known {
+    /// What a process knows that has seen this.
+    pub(crate) fn of(server: &ApiServer, seen: &[Seen]) -> Self {
+        let known = |(kind, seen): (usize, &Seen)| {
+            let news = server.log.iter().enumerate().skip(seen.position);
+            let first = news.filter(|(_, entry)| entry.place.0 == kind).map(|(at, _)| at).next();
+            if seen.is_blind { 0 } else { first.unwrap_or(server.log.len()) }
+        };
+        Self(seen.iter().enumerate().map(known).collect())
+    }
+
+    /// The position for a kind.
+    pub(crate) fn of_kind(&self, kind: &str) -> usize {
+        self.0[number(kind)]
+    }
+
+    /// The positions up to `now` at which a kind has another state each, the last one first.
+    fn states(&self, server: &ApiServer, kind: &str, now: usize) -> Vec<usize> {
+        let known = self.of_kind(kind).min(now);
+        let news = server.log[known..now].iter().enumerate();
+        let changes = news.filter(|(_, entry)| entry.place.0 == number(kind)).map(|(at, _)| known + at + 1);
+        let mut states: Vec<usize> = [known].into_iter().chain(changes).collect();
+        states.reverse();
+        states
+    }
+}
+
+/// Whether a `ClusterAddon` is ready in its present generation.
+pub(crate) fn is_ready(addon: &Value) -> bool {
+    condition(addon, "Ready") == Some(("True", true))
+}
+
+/// Checks the status of a `ClusterAddon` that is ready. `position` is that of the status in the log.
+pub(crate) fn check(server: &ApiServer, position: usize, known: &Known) -> Result<(), String> {
+    let Watched { object: addon, .. } = &server.log[position];
+    let status = &addon["status"];
+    let cluster = Key::new(text(addon, "/metadata/namespace"), text(addon, "/spec/clusterRef/name"));
+    if status["ready"] != true {
+        return Err("status.ready is not true".to_owned());
+    }
+    let named: Addons = status["addons"].as_array().into_iter().flatten().map(named).collect();
+    let applied = text(addon, "/status/release/applied");
+    let mut plans = BTreeSet::new();
+    let inputs = INPUTS.map(|kind| known.states(server, kind, position));
+    for &clusters in &inputs[0] {
+        let of_class = Past::new(server, clusters).named("Cluster", &cluster.namespace, &cluster.name);
+        if of_class.is_none_or(|found| text(found, "/spec/topology/classRef/name") != applied) {
+            continue;
+        }
+        for &stacks in &inputs[1] {
+            for &releases in &inputs[2] {
+                let objects = objects(server, [clusters, stacks, releases], position);
+                let Some(plan) = planned(&objects, &cluster, applied) else { continue };
+                if plan == named {
+                    return Ok(());
+                }
+                plans.insert(plan);
+            }
+        }
+    }
+    Err(format!("its addons of {applied} are {named:?}, and the plans are {plans:?}"))
+}
+
+/// The object of an addon in a status, with the digest of its spec.
+fn named(addon: &Value) -> (String, String, String) {
+    let field = |pointer| text(addon, pointer).to_owned();
+    (field("/object/kind"), field("/object/name"), field("/expected/specDigest"))
+}
+
+/// The objects that a plan depends on: the inputs at their positions, and the sources at that of the status.
+fn objects(server: &ApiServer, at: [usize; 3], now: usize) -> Vec<Value> {
+    let inputs = INPUTS.into_iter().zip(at);
+    let all = inputs.chain(SOURCES.into_iter().map(|kind| (kind, now)));
+    let of_kind = |(kind, at): (&'static str, usize)| {
+        let found = Past::new(server, at).list(kind).into_iter().cloned();
+        found.map(move |mut object| {
+            object["kind"] = KINDS[number(kind)].name.into();
+            object
+        })
+    };
+    all.flat_map(of_kind).collect()
+}
+
+/// The plan for a Cluster of a release.
+fn planned(objects: &[Value], cluster: &Key, release: &str) -> Option<Addons> {
+    thread_local! {
+        static PLANS: RefCell<BTreeMap<u64, BTreeMap<Key, Addons>>> = RefCell::default();
+    }
+    let mut hasher = DefaultHasher::new();
+    release.hash(&mut hasher);
+    for object in objects {
+        essence(object).to_string().hash(&mut hasher);
+    }
+    PLANS.with_borrow_mut(|plans| {
+        let plans = plans.entry(hasher.finish()).or_insert_with(|| {
+            let plans =
+                pinned(objects, release).map(|head| planned_addons(objects, work_tree(head)).unwrap());
+            plans.into_iter().flatten().map(|(key, plan)| (key, stored(plan))).collect()
+        });
+        plans.get(cluster).cloned()
+    })
+}
+
+/// The number of the commit at which a release is pinned.
+fn pinned(objects: &[Value], release: &str) -> Option<usize> {
+    let is_it = |object: &&Value| {
+        object["kind"] == "ClusterStackRelease" && text(object, "/metadata/name") == release
+    };
+    let revision = text(objects.iter().find(is_it)?, "/spec/source/revision");
+    COMMITS.iter().position(|commit| revision.ends_with(commit.id))
+}
+
+/// Planned objects as the API server stores them.
+fn stored(plan: Vec<Value>) -> Addons {
+    let stored = plan.into_iter().map(|mut object| {
+        let kind = text(&object, "/kind").to_owned();
+        KINDS[number(&kind)].add_defaults(&mut object);
+        let name = text(&object, "/metadata/name").to_owned();
+        (kind, name, SpecDigest::of(object["spec"].take()).to_string())
+    });
+    stored.collect()
+}
+
+/// The part of an object that a plan depends on.
+fn essence(object: &Value) -> Value {
+    let metadata = ["name", "namespace", "labels", "annotations", "ownerReferences", "deletionTimestamp"]
+        .map(|field| &object["metadata"][field]);
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let is_valid: Vec<_> =
+        conditions.filter(|it| it["type"] == "ReleaseValid").map(|it| &it["status"]).collect();
+    let status = ["initialization", "artifact"].map(|field| &object["status"][field]);
+    let uid = &object["metadata"]["uid"];
+    let uid = if object["kind"] == "ClusterStack" { uid } else { &Value::Null };
+    json!([object["kind"], metadata, uid, object["spec"], status, is_valid])
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
