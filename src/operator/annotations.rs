@@ -27,11 +27,7 @@ pub(super) async fn annotate_unchanged<K: Stored>(
     object: &K,
     annotations: &[(&str, &str)],
 ) -> Result<Arc<K>, RequestError> {
-    let mut operations = vec![is_unchanged(object)];
-    if let Value::Array(set) = patch(object, annotations) {
-        operations.extend(set);
-    }
-    write(context, object, operations.into()).await
+    write(context, object, patch_unchanged(object, annotations)).await
 }
 
 async fn write<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<Arc<K>, RequestError> {
@@ -66,6 +62,15 @@ fn suspension(object: &FluxObject, suspend: bool) -> Value {
 /// Returns a JSON patch that sets annotations of this object, but not of another object with the same name.
 pub(super) fn patch(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
     set(object, "/metadata/annotations", object.meta().annotations.is_some(), annotations)
+}
+
+/// Returns a JSON patch that sets annotations of this object if it did not change.
+fn patch_unchanged(object: &impl Resource, annotations: &[(&str, &str)]) -> Value {
+    let mut operations = patch(object, annotations);
+    if let Value::Array(operations) = &mut operations {
+        operations.insert(0, is_unchanged(object));
+    }
+    operations
 }
 
 /// Returns a JSON patch that sets the operator's label of this object, but not of another object with the same name.

@@ -198,13 +198,15 @@ pub fn on_namespace_event(context: &Context, change: &Change<PartialObjectMeta<N
         context.triggers.releases.each(&releases);
     }
     let Some(namespace) = &change.now else { return };
-    if change.before.is_none() {
+    // Before the first list is complete, nothing reconciles.
+    let is_new = change.before.is_none() && context.caches.namespaces.is_synced();
+    if is_new {
         let is_in = |other: Option<String>| other == namespace.metadata.name;
         let releases = context.caches.releases.all().into_iter();
         let releases: Vec<_> = releases.filter(|release| is_in(release.namespace())).collect();
         context.triggers.releases.each(&releases);
     }
-    if namespace.metadata.deletion_timestamp.is_none() && change.before.is_some() {
+    if namespace.metadata.deletion_timestamp.is_none() && !is_new {
         return;
     }
     let addons = context.caches.addons.all().into_iter();

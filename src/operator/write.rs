@@ -40,7 +40,7 @@ pub async fn present(
 pub async fn refresh<K: Stored<DynamicType = ()>>(context: &Context, key: &Key) -> Result<(), RequestError> {
     let (found, cache) = (context.api.get(key).await?, K::cache(&context.caches, &()));
     match found {
-        Some(found) => _ = cache.fetched(found),
+        Some(found) => cache.fetched(found),
         None => cache.missing(key),
     }
     Ok(())

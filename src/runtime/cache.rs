@@ -164,20 +164,9 @@ impl<K: Cached> Cache<K> {
     /// Stores the API server's answer to a write of the operator.
     pub fn written(&self, object: K) -> Arc<K> {
         let object = lean(object);
-        let key = Key::of(&*object);
         let mut objects = self.write();
-        let is_terminating = object.meta().deletion_timestamp.is_some();
-        // A terminating object that a list does not have is gone. If it is not, the watch reports it after the list.
-        if let Some(listed) = objects.listed.as_mut().filter(|_| !is_terminating) {
-            listed.insert(key.clone());
-        }
-        let is_gone = is_terminating && !objects.by_key.contains_key(&key);
-        let uid = object.meta().uid.as_deref();
-        if !is_gone && !objects.deleted.is_later(&key, version(&*object), uid) {
-            let change = objects.insert_shared(object.clone());
-            if change.is_some() {
-                objects.own.note(&Key::of(&*object), version(&*object));
-            }
+        if objects.answer(object.clone()).is_some() {
+            objects.own.note(&Key::of(&*object), version(&*object));
         }
         objects.answered(&object);
         object
@@ -185,17 +174,12 @@ impl<K: Cached> Cache<K> {
 
     /// Stores an object that was fetched. Its change comes with the [late](Cache::late) ones, because the watch reports no state
     /// that is already cached.
-    pub fn fetched(&self, object: K) -> Arc<K> {
+    pub fn fetched(&self, object: K) {
         let object = lean(object);
-        let key = Key::of(&*object);
         let mut objects = self.write();
-        objects.deleted.listed(&key);
-        if let Some(listed) = &mut objects.listed {
-            listed.insert(key);
-        }
-        let change = objects.insert_shared(object.clone());
+        objects.deleted.listed(&Key::of(&*object));
+        let change = objects.answer(object);
         objects.report_late(change);
-        object
     }
 
     /// Removes an object that does not exist, according to a fetch. Its change comes with the [late](Cache::late) ones.
@@ -231,6 +215,23 @@ impl<K: Cached> Cache<K> {
 impl<K: Cached> Objects<K> {
     fn insert(&mut self, object: K) -> Option<Change<K>> {
         self.insert_shared(lean(object))
+    }
+
+    /// Stores an object of an answer, and returns its change; `None` if the object is gone by now, or the cached one is the same
+    /// or newer.
+    fn answer(&mut self, object: Arc<K>) -> Option<Change<K>> {
+        let key = Key::of(&*object);
+        let is_terminating = object.meta().deletion_timestamp.is_some();
+        // A terminating object that a list does not have is gone. If it is not, the watch reports it after the list.
+        if let Some(listed) = self.listed.as_mut().filter(|_| !is_terminating) {
+            listed.insert(key.clone());
+        }
+        let is_gone = is_terminating && !self.by_key.contains_key(&key);
+        let uid = object.meta().uid.as_deref();
+        if is_gone || self.deleted.is_later(&key, version(&*object), uid) {
+            return None;
+        }
+        self.insert_shared(object)
     }
 
     /// Applies an event, and returns its change; `None` if it reports a write of the operator, or a state that is

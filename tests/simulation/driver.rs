@@ -1,9 +1,9 @@
 //! The driver: takes one step at a time, in an order that the seed determines.
 
+mod accidents;
 mod checkpoint;
 mod preview;
 
-use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::properties::Rule;
 use crate::random::Random;
 use crate::seam::Guard;
 use crate::truth::Truth;
-use crate::wire::{Fault, Refuses, Sent, Wire};
+use crate::wire::{Refuses, Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 
@@ -39,8 +39,6 @@ const STEPS: usize = 10_000;
 const MAX_FAULTS: usize = 3;
 /// Maximum number of previews of the operator's writes.
 const MAX_PREVIEWS: usize = 3;
-/// Maximum number of steps that a process still takes after it lost the Lease.
-const LAST_STEPS: usize = 100;
 
 /// One step of a simulation. Processes are given by their index.
 #[derive(Clone, Copy)]
@@ -242,36 +240,6 @@ impl Simulation {
         }
     }
 
-    /// Lets the leader crash or lose the Lease, occasionally.
-    fn disturb(&mut self) {
-        let step = self.step;
-        self.processes.retain(|process| !matches!(process.role, Role::Ends(end) if end <= step));
-        let lost = take(&mut self.wire.cluster().lost);
-        self.late.extend(lost.into_iter().filter(|_| self.random.once_in(2)));
-        if self.is_calm || self.changes == 0 || !self.random.once_in(150) {
-            return;
-        }
-        self.changes -= 1;
-        self.truth.overlook();
-        if self.election.is_some() && !self.random.once_in(3) {
-            let end = step + self.random.below(LAST_STEPS);
-            let number = self.leader().number;
-            self.note(format!("process {number} loses the Lease"));
-            let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
-            self.processes[at].end(self.election.as_ref(), end);
-        } else {
-            return self.crash();
-        }
-        self.start_leader();
-    }
-
-    /// Ends the process that leads, without a warning, and starts another one.
-    pub(crate) fn crash(&mut self) {
-        self.note("crash".to_owned());
-        self.processes.retain(|process| process.role != Role::Leads);
-        self.start_leader();
-    }
-
     /// Ends the delays of watches. Whether there were any.
     fn catch_up(&mut self) -> bool {
         let (step, mut any) = (self.step, false);
@@ -363,22 +331,6 @@ impl Simulation {
         self.flux.is_fleet_current = false;
         let failure = self.processes[index].operator.go_on(reconcile, self.now);
         self.wire.cluster().log.extend(failure);
-    }
-
-    /// What happens to a request, occasionally.
-    fn fault(&mut self, ticket: usize) -> Option<Fault> {
-        if self.is_calm || self.faults == 0 || !self.random.once_in(60) {
-            return None;
-        }
-        self.faults -= 1;
-        let codes: &[u16] =
-            if self.wire.cluster().is_write(ticket) { &[500, 503, 429, 409] } else { &[500, 503, 429] };
-        Some(match self.random.below(4) {
-            0 => Fault::Refused(codes[self.random.below(codes.len())]),
-            1 => Fault::Unsent,
-            2 => Fault::Late,
-            _ => Fault::Unanswered,
-        })
     }
 
     /// Lets the namespace controller begin to delete the objects of a namespace, some seconds after its deletion. Whether it

@@ -1,13 +1,14 @@
 //! The transport of the operator's requests to the API server in memory, in steps that the driver takes.
 
+mod tickets;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Poll, Waker};
 
 use axum::http::{Request, StatusCode};
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call, Place};
@@ -18,6 +19,9 @@ use crate::intent::Known;
 use crate::operator::Millis;
 use crate::properties::{Rule, Violation};
 use crate::seam::{self, Guard};
+
+pub(crate) use tickets::{Fault, Sent};
+use tickets::{Ticket, UnderWay};
 
 /// The number of a process of the operator.
 pub(crate) type Process = usize;
@@ -76,60 +80,6 @@ pub(crate) struct Cluster {
     /// Whether nothing changes from outside: the operator has no reason to write.
     pub(crate) is_quiet: bool,
     deletions: Deletions,
-}
-
-/// A request on its way to the API server.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    call: Call,
-    process: Process,
-    /// Whether its process led when it was sent.
-    is_by_leader: bool,
-    /// The number of the reconcile that sent it.
-    reconcile: usize,
-    /// The position in the API server's log when it was sent.
-    position: usize,
-}
-
-/// A request whose answer a reconcile waits for.
-#[derive(Debug)]
-struct Ticket {
-    sent: Sent,
-    /// The answer on its way back.
-    answer: Option<kube::Result<Answer>>,
-    is_delivered: bool,
-    waker: Option<Waker>,
-}
-
-/// A request that its process still waits for.
-struct UnderWay<'w> {
-    wire: &'w Wire,
-    ticket: usize,
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        // After a panic nothing is simulated any longer.
-        if let Ok(mut cluster) = self.wire.cluster.lock()
-            && let Some(ticket) = cluster.tickets.remove(&self.ticket)
-            && ticket.answer.is_none()
-        {
-            cluster.lose(ticket.sent);
-        }
-    }
-}
-
-/// What happens to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The API server does not carry it out, and answers with this code.
-    Refused(u16),
-    /// It does not reach the API server.
-    Unsent,
-    /// It reaches the API server after its process has given up waiting.
-    Late,
-    /// It is carried out, and the answer is lost.
-    Unanswered,
 }
 
 /// The part of the state that a simulation can begin from.
@@ -242,113 +192,6 @@ impl Cluster {
         self.known.entry(reconcile).or_insert_with(|| Known::of(server, seen));
     }
 
-    /// Sends a request.
-    fn open(&mut self, call: Call, process: Process) -> usize {
-        let (reconcile, position) = (self.reconcile, self.server.log.len());
-        let sent = Sent { call, process, is_by_leader: process == self.leader, reconcile, position };
-        self.sent += 1;
-        self.tickets.insert(self.sent, Ticket { sent, answer: None, is_delivered: false, waker: None });
-        self.sent
-    }
-
-    /// Waits for the answer of a request.
-    fn poll(&mut self, number: usize, waker: &Waker) -> Poll<kube::Result<Answer>> {
-        let ticket = self.tickets.get_mut(&number).unwrap();
-        ticket.waker = Some(waker.clone());
-        if !ticket.is_delivered {
-            return Poll::Pending;
-        }
-        Poll::Ready(self.tickets.remove(&number).unwrap().answer.unwrap())
-    }
-
-    /// The requests that have not arrived, by their numbers.
-    pub(crate) fn unsent(&self) -> Vec<usize> {
-        let unsent = self.tickets.iter().filter(|(_, ticket)| ticket.answer.is_none());
-        unsent.map(|(number, _)| *number).collect()
-    }
-
-    /// The requests whose answers have not arrived, by their numbers.
-    pub(crate) fn unanswered(&self) -> Vec<usize> {
-        let unanswered = self.tickets.iter().filter(|(_, it)| it.answer.is_some() && !it.is_delivered);
-        unanswered.map(|(number, _)| *number).collect()
-    }
-
-    /// Whether a reconcile waits for an answer.
-    pub(crate) fn is_waiting(&self, reconcile: usize) -> bool {
-        self.tickets.values().any(|ticket| ticket.sent.reconcile == reconcile)
-    }
-
-    /// Whether a request under way can fail with an answer: it is no GET.
-    pub(crate) fn is_write(&self, number: usize) -> bool {
-        self.tickets[&number].sent.call.method != "GET"
-    }
-
-    /// Lets a request arrive.
-    pub(crate) fn carry_out(&mut self, number: usize, fault: Option<Fault>) {
-        let sent = self.tickets[&number].sent.clone();
-        if let Some(fault) = fault {
-            let path = sent.call.uri.split('?').next().unwrap_or_default();
-            self.log.push(format!("fault: {fault:?}: {} {path}", sent.call.method));
-        }
-        let answer = match fault {
-            None => Ok(self.arrive(&sent)),
-            Some(Fault::Refused(code)) => Ok(refusal(code)),
-            Some(Fault::Unsent) => Err(timeout()),
-            Some(Fault::Late) => {
-                self.lose(sent);
-                Err(timeout())
-            }
-            Some(Fault::Unanswered) => {
-                self.arrive(&sent);
-                Err(timeout())
-            }
-        };
-        self.tickets.get_mut(&number).unwrap().answer = Some(answer);
-    }
-
-    /// Delivers the answer of a request. Returns the process and the reconcile that waited for it.
-    pub(crate) fn deliver(&mut self, number: usize) -> (Process, usize) {
-        let ticket = self.tickets.get_mut(&number).unwrap();
-        ticket.is_delivered = true;
-        if let Some(waker) = ticket.waker.take() {
-            waker.wake();
-        }
-        (ticket.sent.process, ticket.sent.reconcile)
-    }
-
-    /// Notes a request that nobody waits for any longer.
-    fn lose(&mut self, sent: Sent) {
-        if ["PATCH", "DELETE"].contains(&sent.call.method.as_str()) {
-            self.lost.push(sent);
-        }
-    }
-
-    /// Carries out a request that nobody waits for any longer.
-    pub(crate) fn carry_out_late(&mut self, sent: &Sent) {
-        self.log.push(format!("a late request of process {}:", sent.process));
-        self.answer_late(sent);
-    }
-
-    /// Carries out a request when it arrives.
-    fn arrive(&mut self, sent: &Sent) -> Answer {
-        if sent.is_by_leader && sent.process != self.leader {
-            return self.answer_late(sent);
-        }
-        self.answer(sent, false)
-    }
-
-    fn answer_late(&mut self, sent: &Sent) -> Answer {
-        let before = self.server.log.len();
-        let answer = self.answer(sent, true);
-        if let Some(written) = self.server.log.get(before).filter(|_| seam::is_status(&sent.call)) {
-            let (place, mut newer) = (written.place.clone(), self.server.log[sent.position..before].iter());
-            if newer.any(|entry| entry.place == place) {
-                self.broke(Rule::StatusReplaced, format!("the status of {}/{}", place.1, place.2));
-            }
-        }
-        answer
-    }
-
     fn answer(&mut self, sent: &Sent, is_late: bool) -> Answer {
         let (call, process) = (&sent.call, sent.process);
         let before = self.server.log.len();
@@ -442,24 +285,4 @@ fn is_ours(object: &Value) -> bool {
     let is_of_api =
         object["apiVersion"].as_str().is_some_and(|version| version.starts_with("clusterstack.x-k8s.io/"));
     is_of_api || object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "stackflux"
-}
-
-/// The answer of an API server that refuses a request.
-fn refusal(code: u16) -> Answer {
-    let reason = match code {
-        409 => "Conflict",
-        429 => "TooManyRequests",
-        503 => "ServiceUnavailable",
-        _ => "InternalError",
-    };
-    let body = json!({
-        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
-        "message": format!("a fault of the simulation: {reason}"),
-    });
-    Answer { status: StatusCode::from_u16(code).unwrap(), body: body.to_string().into_bytes() }
-}
-
-/// The error of a connection that ends without an answer.
-fn timeout() -> kube::Error {
-    kube::Error::Service("a fault of the simulation: no answer".into())
 }

@@ -25,6 +25,15 @@ fn annotations_are_added_whether_there_are_any_or_not() {
 }
 
 #[test]
+fn decided_request_requires_the_state_it_was_decided_for() {
+    let wanted = [("example.org/a", "1")];
+    let add = json!({"op": "add", "path": "/metadata/annotations/example.org~1a", "value": "1"});
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": "u"});
+    let found = object(&json!({"other": "2"}));
+    assert_eq!(patch_unchanged(&found, &wanted), json!([unchanged(), test, add]));
+}
+
+#[test]
 fn label_is_added_whether_there_are_any_or_not() {
     let add =
         json!({"op": "add", "path": "/metadata/labels/app.kubernetes.io~1managed-by", "value": "stackflux"});

@@ -112,6 +112,10 @@ pub(super) fn decide<'w>(
         for (key, (objects, recorded)) in parts {
             spent.add(*objects, recorded.as_ref(), reserved.get(key));
         }
+        // Another Cluster may have reserved deletions since the parts were gathered.
+        for (_, pruned) in reserved.iter().filter(|(key, _)| !parts.contains_key(*key)) {
+            spent.add(0, None, Some(pruned));
+        }
         decide_within_budget(facts, candidates, spent, (reserved.get(&key), sum))
     })
 }

@@ -265,6 +265,20 @@ fn fetched_state_is_reported_to_all_readers() {
 }
 
 #[test]
+fn fetched_state_from_before_a_deletion_is_not_stored() {
+    let cache = listed(&[object("a", "1", "x")]);
+    let mut late = cache.late().unwrap();
+    cache.take(Event::Delete(object("a", "3", "x")));
+    cache.fetched(object("a", "2", "x"));
+    assert!(cache.all().is_empty() && late.try_recv().is_err(), "no event would remove it");
+    let mut terminating = object("b", "4", "x");
+    terminating.metadata.deletion_timestamp =
+        Some(serde_json::from_value(json!("2026-11-23T10:00:00Z")).unwrap());
+    cache.fetched(terminating);
+    assert!(cache.all().is_empty() && late.try_recv().is_err(), "the watch may not select it");
+}
+
+#[test]
 fn deletion_is_reported_at_once() {
     let cache = listed(&[object("a", "1", "x")]);
     let mut late = cache.late().unwrap();

@@ -209,6 +209,20 @@ fn release_is_written_one_step_at_a_time() {
 }
 
 #[test]
+fn object_that_is_written_now_is_known() {
+    let (plan, release) = (Fixture::new().plan("v1", &[]), release_object(&json!([])));
+    let is_class = |planned: &&PlannedObject| planned.id.kind == "HelmRelease";
+    let class = found(plan.objects().find(is_class).unwrap(), Ready);
+    for (present, expected) in [(Ready, false), (Earlier, true)] {
+        let objects = states(&plan, [Ready, Ready, present]);
+        let (mode, provider_problem) = (DeliveryMode::Api, None);
+        let facts =
+            DeliveryFacts { release: &release, plan: &plan, objects: &objects, mode, provider_problem };
+        assert_eq!(decide_delivery(&facts).writes(&class), expected, "{present:?}");
+    }
+}
+
+#[test]
 fn all_steps_are_decided_as_if_each_write_succeeds() {
     let plan = Fixture::new().plan("v1", &[]);
     let new = release_object(&json!([]));

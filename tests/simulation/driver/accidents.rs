@@ -1,0 +1,58 @@
+//! Accidents: the leader crashes or loses the Lease, and requests fail.
+
+use std::mem::take;
+
+use super::Simulation;
+use crate::process::Role;
+use crate::wire::Fault;
+
+/// Maximum number of steps that a process still takes after it lost the Lease.
+const LAST_STEPS: usize = 100;
+
+impl Simulation {
+    /// Lets the leader crash or lose the Lease, occasionally.
+    pub(super) fn disturb(&mut self) {
+        let step = self.step;
+        self.processes.retain(|process| !matches!(process.role, Role::Ends(end) if end <= step));
+        let lost = take(&mut self.wire.cluster().lost);
+        self.late.extend(lost.into_iter().filter(|_| self.random.once_in(2)));
+        if self.is_calm || self.changes == 0 || !self.random.once_in(150) {
+            return;
+        }
+        self.changes -= 1;
+        self.truth.overlook();
+        if self.election.is_some() && !self.random.once_in(3) {
+            let end = step + self.random.below(LAST_STEPS);
+            let number = self.leader().number;
+            self.note(format!("process {number} loses the Lease"));
+            let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
+            self.processes[at].end(self.election.as_ref(), end);
+        } else {
+            return self.crash();
+        }
+        self.start_leader();
+    }
+
+    /// Ends the process that leads, without a warning, and starts another one.
+    pub(crate) fn crash(&mut self) {
+        self.note("crash".to_owned());
+        self.processes.retain(|process| process.role != Role::Leads);
+        self.start_leader();
+    }
+
+    /// What happens to a request, occasionally.
+    pub(super) fn fault(&mut self, ticket: usize) -> Option<Fault> {
+        if self.is_calm || self.faults == 0 || !self.random.once_in(60) {
+            return None;
+        }
+        self.faults -= 1;
+        let codes: &[u16] =
+            if self.wire.cluster().is_write(ticket) { &[500, 503, 429, 409] } else { &[500, 503, 429] };
+        Some(match self.random.below(4) {
+            0 => Fault::Refused(codes[self.random.below(codes.len())]),
+            1 => Fault::Unsent,
+            2 => Fault::Late,
+            _ => Fault::Unanswered,
+        })
+    }
+}
