@@ -39,11 +39,14 @@ pub(super) fn not_delivered(
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
         ClusterAction::Deliver if orphaned_by.is_none() => return None,
-        // Without a ClusterAddon, the operator creates none for a release that is orphaned.
-        ClusterAction::Deliver | ClusterAction::Orphan => {
+        // Without a ClusterAddon, the operator creates none for a release that is orphaned, and suspends nothing.
+        action @ (ClusterAction::Deliver | ClusterAction::Orphan) => {
             let stack = orphaned_by.map_or_else(|| prepared.stack_key(), Key::of);
-            let message = format!("ClusterStack {stack} is being deleted: its Flux objects stay, suspended");
-            (Reason::Terminating, message)
+            let what = match action {
+                ClusterAction::Orphan => "its Flux objects stay, suspended",
+                _ => "its Flux objects stay as they are",
+            };
+            (Reason::Terminating, format!("ClusterStack {stack} is being deleted: {what}"))
         }
         ClusterAction::HandOver => {
             let message = "the ClusterAddon is being deleted: the next one takes over its Flux objects";

@@ -167,6 +167,17 @@ fn cluster_without_delivery_keeps_removed_addons() {
             "held      all of it: Terminating: ClusterStack demo/docker-demo-1-34 is being deleted: its Flux objects stay, suspended",
         ),
         (
+            "the same, and somebody removed the ClusterAddon",
+            |all| {
+                let metadata = &mut all.stacks.values_mut().next().unwrap().metadata;
+                let orphan = (labels::ON_DELETE.to_owned(), labels::ORPHAN.to_owned());
+                metadata.annotations = Some([orphan].into());
+                metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+                all.addons.clear();
+            },
+            "held      all of it: Terminating: ClusterStack demo/docker-demo-1-34 is being deleted: its Flux objects stay as they are",
+        ),
+        (
             "the same, and another ClusterStack keeps the release",
             |all| {
                 let mut other = all.stacks.values().next().unwrap().clone();
