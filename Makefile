@@ -5,8 +5,9 @@
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
 SHELL_ONLY := tokio|hyper|tower|rustls|git2|kube-client
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The seconds of each test on the testbed, written by the tests.
-SCENARIOS := $(or $(CARGO_TARGET_DIR),target)/testbed/seconds
+SCENARIOS := $(TARGET)/testbed/seconds
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +18,7 @@ demo: ## the whole product on this machine: testbed, operator, example, and a tr
 
 demo-down: ## stop what `make demo` started
 	examples/demo/stop
-	$(or $(CARGO_TARGET_DIR),target)/debug/testbed down
+	$(TARGET)/debug/testbed down
 
 testbed: ## start real Kubernetes API servers and a real Flux on loopback; the first time builds them (minutes)
 	$(CARGO) run --quiet --package stackflux-testbed --bin testbed -- up
@@ -34,7 +35,8 @@ check: ## formatting, lints, the words of texts, the direction of imports, and t
 	$(CARGO) clippy --test shared_content --locked -- -D warnings
 	$(CARGO) clippy --no-default-features --locked -- -D warnings
 	$(CARGO) test --locked --test integration -- language:: architecture:: transcripts::
-	for directory in $(FUZZ_DIRS); do $(CARGO) check --manifest-path $$directory/Cargo.toml --locked || exit 1; done
+	for directory in $(FUZZ_DIRS); do \
+		$(CARGO) check --manifest-path $$directory/Cargo.toml --target-dir $(TARGET) --locked || exit 1; done
 	@! $(CARGO) tree --package gotemplate --edges normal,features --locked | grep -n preserve_order || \
 		{ echo "gotemplate alone must be tested without serde_json's feature preserve_order" >&2; exit 1; }
 	@tree=$$($(CARGO) tree --package stackflux --no-default-features --edges normal --prefix none --locked) || exit 1; \
@@ -102,5 +104,5 @@ fuzz-%: fuzz-build
 		$(addprefix -dict=,$(wildcard $(call fuzz_dir,$*)/$*.dict))
 
 clean: ## stop the testbed and remove what was built (not the testbed's cache of components)
-	@test ! -e $(or $(CARGO_TARGET_DIR),target)/testbed/up/state.json || $(MAKE) testbed-down
+	@test ! -e $(TARGET)/testbed/up/state.json || $(MAKE) testbed-down
 	$(CARGO) clean
