@@ -118,14 +118,15 @@ fn key() -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Templates, options and the public files come from the module's own directory. A page of the API has three items.
+/// Templates, options and the public files come from the module's own directory. A page of the API has three items. On a busy
+/// machine a query of the database waits: if it failed after Gitea's half second, a valid token would be answered with 401.
 fn settings_of(port: u16, url: &str, data: &Path, sources: &Path) -> String {
     let (data, sources) = (data.display(), sources.display());
     format!(
         "WORK_PATH = {data}\nRUN_MODE = prod\n\
          [server]\nHTTP_ADDR = 127.0.0.1\nHTTP_PORT = {port}\nROOT_URL = {url}/\nSTATIC_ROOT_PATH = {sources}\n\
          DISABLE_SSH = true\nOFFLINE_MODE = true\n\
-         [database]\nDB_TYPE = sqlite3\nPATH = {data}/gitea.db\nSQLITE_JOURNAL_MODE = WAL\n\
+         [database]\nDB_TYPE = sqlite3\nPATH = {data}/gitea.db\nSQLITE_JOURNAL_MODE = WAL\nSQLITE_TIMEOUT = 60000\n\
          [repository]\nROOT = {data}/repositories\nDEFAULT_BRANCH = main\n\
          [security]\nINSTALL_LOCK = true\nSECRET_KEY = of-tests\n\
          [service]\nDISABLE_REGISTRATION = true\n\
