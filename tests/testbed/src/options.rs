@@ -35,8 +35,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The testbed that tests share and users start.
+    /// The testbed that tests share and users start. A release holds its worker of helm-controller while Helm waits, so the
+    /// scenarios would wait for the workers of each other.
     pub(crate) fn shared() -> Self {
-        Self { workloads: &["one", "two"], ..Self::default() }
+        Self { workloads: &["one", "two"], helm_concurrent: 20, ..Self::default() }
     }
 }
