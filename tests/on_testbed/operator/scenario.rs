@@ -1,6 +1,7 @@
 //! A ClusterStack of the example, an operator of its own that watches nothing else, and clusters.
 
 mod alone;
+mod at_once;
 mod policy;
 mod releases;
 
@@ -19,6 +20,7 @@ use crate::git::git;
 use crate::support::scratch;
 
 pub(crate) use alone::Alone;
+pub(crate) use at_once::at_once;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
