@@ -105,6 +105,8 @@ pub struct Suppression {
     /// Kind and name of the objects that the status names and the cache lacks. The finalizer of the `ClusterAddon` stays
     /// until the API server confirms that it does not own them.
     pub to_confirm: BTreeSet<(FluxKind, String)>,
+    /// Whether the finalizer stays until the API server lists no object that the `ClusterAddon` owns: its status names none.
+    pub lists_owned: bool,
     /// The removal of the Cluster's files, which precedes the deletion of the objects, if it has files.
     pub files: Option<FileRemoval>,
     /// Whether to delete the `ClusterAddon`, because its Cluster does not exist. Garbage collection does the same if it
@@ -203,6 +205,7 @@ pub fn decide_suppression(facts: &SuppressionFacts) -> SuppressionDecision {
     SuppressionDecision::Suppress(Suppression {
         objects: suppressed(facts.objects),
         to_confirm: possibly_owned(facts.addon, &[]).into_iter().filter(|id| !is_cached(id)).collect(),
+        lists_owned: possibly_owned(facts.addon, &[]).is_empty(),
         files,
         deletes_addon: facts.addon.metadata.deletion_timestamp.is_none() && !is_going,
         is_recreated: facts.cluster.is_some() && !is_going,

@@ -10,7 +10,7 @@ use kube::core::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::write::ABSENT;
+use super::write::{self, ABSENT};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
@@ -152,7 +152,7 @@ async fn apply(
     };
     Ok(Delivery {
         expected: Some(written.spec_digest.clone()),
-        object: Some(cache.written(written)),
+        object: Some(write::store(context, written, &kind).await?),
         repaired: manager.or_else(|| decided.manager.clone()),
         ..Delivery::default()
     })

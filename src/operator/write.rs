@@ -1,12 +1,15 @@
 //! Writes to objects that other objects own: removes owners, and deletes objects.
 
+use std::sync::Arc;
+
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::annotations;
 use super::caches::Stored;
 use super::context::Context;
-use super::git_delivery::remove_from_git;
+use super::git_delivery::{remove_from_git, unknown_committer};
+use crate::api::ClusterStack;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
@@ -70,12 +73,32 @@ pub async fn drop_owner<K: Stored>(
 pub async fn patch<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<(), RequestError> {
     let (key, kind) = (Key::of(object), object.resource());
     let cache = K::cache(&context.caches, &kind);
-    match context.api.patch(&key, operations, &kind).await {
-        Ok(written) => _ = cache.written(written),
+    match context.api.patch::<K>(&key, operations, &kind).await {
+        Ok(written) => _ = store(context, written, &kind).await?,
         Err(error) if error.is_not_found() => cache.remove(&key),
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Stores the API server's answer to a write of an object that stays. If a list lacked the object meanwhile, fetches it: an
+/// object that the cache lacks is missing in decisions about deletions.
+pub async fn store<K: Stored>(
+    context: &Context,
+    written: K,
+    kind: &K::DynamicType,
+) -> Result<Arc<K>, RequestError> {
+    let (key, cache) = (Key::of(&written), K::cache(&context.caches, kind));
+    let is_terminating = written.meta().deletion_timestamp.is_some();
+    let written = cache.written(written);
+    if cache.get(&key).is_none() && !is_terminating {
+        let found: Option<K> = context.api.get_dynamic(&key, kind).await?;
+        match found {
+            Some(found) => cache.fetched(found),
+            None => cache.missing(&key),
+        }
+    }
+    Ok(written)
 }
 
 /// Deletes this object, but not another object with the same name. If Flux applies it from a repository of the operator,
@@ -98,6 +121,10 @@ async fn delete_if<K: Stored>(
     version: Option<String>,
 ) -> Result<bool, RequestError> {
     let (key, kind) = (Key::of(object), object.resource());
+    if let Some(stack) = unknown_committer(context, object.meta()) {
+        // A list may have lacked it: Flux would apply again what only the operator deletes.
+        refresh::<ClusterStack>(context, &stack).await?;
+    }
     if object.meta().deletion_timestamp.is_some() || remove_from_git(context, object, &kind) {
         return Ok(false);
     }

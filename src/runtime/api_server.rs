@@ -218,8 +218,11 @@ impl ApiServer {
         // The answer is the object while it has finalizers, and a Status when it is deleted.
         let answer: Value = match self.write(about, request, |_| false).await {
             Ok(answer) => answer,
-            Err(error) if error.is_not_found() || (error.is_conflict() && any_version) => {
-                return Ok(Deleted::Gone);
+            Err(error) if error.is_not_found() => return Ok(Deleted::Gone),
+            Err(error) if error.is_conflict() && any_version => {
+                let live: Option<K> = self.get_dynamic(key, kind).await?;
+                let is_there = live.is_some_and(|live| live.meta().uid.as_deref() == Some(uid));
+                return if is_there { Err(error) } else { Ok(Deleted::Gone) };
             }
             Err(error) => return Err(error),
         };

@@ -141,6 +141,10 @@ impl<K: Cached> Cache<K> {
                 Vec::new()
             }
             Event::InitApply(object) => {
+                if objects.deleted.is_reported(&Key::of(&object), version(&object)) {
+                    // The list is outdated: the watch has already reported a later deletion.
+                    return Vec::new();
+                }
                 if let Some(listed) = &mut objects.listed {
                     listed.insert(Key::of(&object));
                 }

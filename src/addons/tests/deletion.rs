@@ -162,6 +162,9 @@ fn objects_that_the_cache_lacks_are_confirmed() {
         let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, expected, "{} are cached", objects.len());
     }
+    let without_status = cluster_addon(&json!({}));
+    let lists = [&addon, &without_status].map(|addon| suppression(None, addon, &[]).lists_owned);
+    assert_eq!(lists, [false, true], "a status that names no object is no list of them");
 }
 
 #[test]

@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::annotations;
+use kube::ResourceExt as _;
+use kube::core::ApiResource;
+use serde_json::Value;
+
 use super::super::context::Context;
-use super::super::write;
+use super::super::objects::is_owned_by;
+use super::super::{annotations, write};
 use crate::addons::{is_labelled, is_still_owned};
 use crate::api::ClusterAddon;
 use crate::foreign::flux::FluxKind;
@@ -42,6 +46,21 @@ pub(super) async fn owns_any(
         refresh(context, live).await?;
     }
     Ok(any)
+}
+
+/// Whether the API server lists an object that a `ClusterAddon` owns and that is not being deleted.
+pub(super) async fn any_listed(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let uid = addon.uid().unwrap_or_default();
+    for kind in [FluxKind::HelmRelease, FluxKind::Kustomization] {
+        let resource = ApiResource::erase::<FluxObject>(&kind);
+        let is_its = |object: Value| {
+            is_owned_by(&object, &uid) && object.pointer("/metadata/deletionTimestamp").is_none()
+        };
+        if context.api.any_listed(addon.metadata.namespace.as_deref(), &resource, is_its).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Fetches these objects, and returns those that a `ClusterAddon` still owns.

@@ -1,5 +1,6 @@
 //! Gathers the facts about a Cluster.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
@@ -11,7 +12,7 @@ use super::super::release::{stack_of, users};
 use super::{flux_objects, prune, snapshot};
 use crate::addons::{
     Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, decide_prepare,
-    hold_of, is_orphaning, lack,
+    hold_of, is_cluster_deleted, is_orphaning, lack,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
@@ -158,15 +159,32 @@ fn installation(context: &Context, namespace: &str, release: &ReleaseName) -> In
     report.map_or(Installation::Unknown, Installation::Missing)
 }
 
-/// Returns the Clusters of a release whose addons are still to be orphaned.
-pub(in super::super) fn to_orphan(context: &Context, namespace: &str, release: &ReleaseName) -> Vec<Key> {
+/// Returns the Clusters of a release whose addons are still to be orphaned. Asks the API server for Clusters that the cache
+/// lacks.
+pub(in super::super) async fn to_orphan(
+    context: &Context,
+    namespace: &str,
+    release: &ReleaseName,
+) -> Result<BTreeSet<Key>, RequestError> {
     let of_class = users::of(context, namespace, release).into_iter().map(|cluster| Key::of(&*cluster));
     let remembers = index::remembers(Some(namespace), &release.to_string());
     let remember = context.caches.addons.by_index(&remembers).into_iter().map(|addon| cluster_of(&addon));
-    let is_left = |key: &Key| {
-        Gathered::of(context, key).action(context.is_terminating(&key.namespace)) == ClusterAction::Orphan
-    };
-    of_class.chain(remember).filter(is_left).collect()
+    let mut left = BTreeSet::new();
+    for key in of_class.chain(remember) {
+        let gathered = Gathered::of(context, &key);
+        let is_left = gathered.action(context.is_terminating(&key.namespace)) == ClusterAction::Orphan;
+        if is_left || (gathered.cluster.is_none() && is_there(context, &key).await?) {
+            left.insert(key);
+        }
+    }
+    Ok(left)
+}
+
+/// Whether the API server has a Cluster that is not being deleted.
+async fn is_there(context: &Context, key: &Key) -> Result<bool, RequestError> {
+    let Some(kind) = context.cluster_resource() else { return Ok(false) };
+    let live: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
+    Ok(!is_cluster_deleted(live.as_ref().map(|live| &live.cluster)))
 }
 
 /// Gathers the facts about a Cluster and its addons; `None` while it is unknown whether the objects exist that the Cluster

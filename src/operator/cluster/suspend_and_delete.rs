@@ -206,7 +206,9 @@ async fn prune(
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
-    if flux_objects::owns_any(context, addon, &suppression.to_confirm).await? {
+    let owns_any = flux_objects::owns_any(context, addon, &suppression.to_confirm).await?
+        || (suppression.lists_owned && flux_objects::any_listed(context, addon).await?);
+    if owns_any {
         return Ok(Next::After(REQUEUE_AFTER));
     }
     finalizer::remove(context, &**addon).await?;

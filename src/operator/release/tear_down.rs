@@ -190,6 +190,7 @@ async fn delete_unshared(
     let mut all_gone = true;
     for key in made.of(kind) {
         let Some(found) = made_object(context, kind, key).await? else { continue };
+        fetch_owners(context, &found).await?;
         let others = context.caches.releases.all();
         if is_of_others(release, &found) || is_shared(release, others.iter().map(|other| &**other), &found) {
             write::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
@@ -198,6 +199,19 @@ async fn delete_unshared(
         }
     }
     Ok(all_gone)
+}
+
+/// Fetches the releases that own an object and that the cache lacks: a list may have lacked them.
+async fn fetch_owners(context: &Context, object: &FluxObject) -> Result<(), RequestError> {
+    let namespace = object.namespace().unwrap_or_default();
+    let owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStackRelease");
+    for owner in owners {
+        let key = Key::new(&namespace, &owner.name);
+        if context.caches.releases.get(&key).is_none() {
+            write::refresh::<ClusterStackRelease>(context, &key).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Deletes the Namespaces that were made for Helm's release records.

@@ -8,11 +8,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
+use kube::core::ApiResource;
 use tracing::info;
 
 use super::super::annotations::annotate;
 use super::super::context::Context;
 use super::super::enqueue::on_release_event;
+use super::super::objects::is_owned_by;
 use super::super::reconcile::ReconcileError;
 use super::super::release::{live_owners, users};
 use super::super::{cluster, finalizer, status, write};
@@ -123,10 +125,13 @@ async fn gather_deletion<'a>(
     facts.releases = owned.releases.keys().cloned().collect();
     facts.kept_by_others = kept_by_others(context, stack, &owned.releases).await?;
     facts.committed = source::committed(context, stack)?;
+    if facts.releases.is_empty() {
+        facts.has_unknown_releases = any_listed(context, stack, &namespace).await?;
+    }
     if is_orphaned(stack) {
-        let orphaned = facts.releases.difference(&facts.kept_by_others);
-        let left = orphaned.flat_map(|release| cluster::to_orphan(context, &namespace, release));
-        facts.not_orphaned = left.collect();
+        for release in facts.releases.difference(&facts.kept_by_others) {
+            facts.not_orphaned.extend(cluster::to_orphan(context, &namespace, release).await?);
+        }
         return Ok((facts, owned));
     }
     facts.clusters = clusters(&facts);
@@ -166,6 +171,13 @@ async fn add_recorded(
         owned.sources.extend(found.filter(|found| source::is_made_by(found, stack)).map(Arc::new));
     }
     Ok(())
+}
+
+/// Whether the API server lists a release that a `ClusterStack` owns. A watch may have lacked them all.
+async fn any_listed(context: &Context, stack: &ClusterStack, namespace: &str) -> Result<bool, RequestError> {
+    let kind = ApiResource::erase::<ClusterStackRelease>(&());
+    let uid = stack.uid().unwrap_or_default();
+    context.api.any_listed(Some(namespace), &kind, |release| is_owned_by(&release, &uid)).await
 }
 
 /// Returns those releases of a `ClusterStack` that another one keeps, according to the API server.

@@ -2,6 +2,7 @@ use std::sync::Mutex;
 
 use axum::http::{Request, StatusCode};
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::GroupVersionKind;
 use prometheus_client::registry::Registry;
 
@@ -52,4 +53,31 @@ async fn answer_that_is_no_list_is_an_error() {
     let (found, _) = look(None, vec![json!({"metadata": {}})]).await;
     let message = found.unwrap_err();
     assert!(message.starts_with("list Cluster */*: "), "{message}");
+}
+
+/// Refuses deletions with a conflict, and has this `ConfigMap`.
+struct Conflicting(Value);
+
+impl Transport for Conflicting {
+    fn send(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, kube::Result<Answer>> {
+        let (status, body) = match request.method().as_str() {
+            "DELETE" => (
+                StatusCode::CONFLICT,
+                json!({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict", "message": "it changed"}),
+            ),
+            _ => (StatusCode::OK, self.0.clone()),
+        };
+        Box::pin(std::future::ready(Ok(Answer { status, body: body.to_string().into_bytes() })))
+    }
+}
+
+#[tokio::test]
+async fn deletion_that_conflicts_is_complete_if_uid_differs() {
+    for (uid, is_gone) in [("an earlier one", true), ("this one", false)] {
+        let found = json!({"metadata": {"name": "a", "namespace": "n", "uid": "this one"}});
+        let metrics = Metrics::new(&mut Registry::default());
+        let server = ApiServer::new(Arc::new(Conflicting(found)), Fence::open(), metrics, "stackflux");
+        let deleted = server.delete::<ConfigMap>(&Key::new("n", "a"), uid, None, &()).await;
+        assert_eq!(deleted.is_ok(), is_gone, "{deleted:?}");
+    }
 }

@@ -37,10 +37,15 @@ impl Deleted {
         self.unlisted.remove(key);
     }
 
-    /// Whether this state of an object is from before its deletion.
-    pub(super) fn is_later(&self, key: &Key, version: Option<u128>, uid: Option<&str>) -> bool {
+    /// Whether the watch has reported a deletion of the object with that key since this version.
+    pub(super) fn is_reported(&self, key: &Key, version: Option<u128>) -> bool {
         let reported = self.reported.get(key).zip(version);
         reported.is_some_and(|(deleted, version)| *deleted >= version)
+    }
+
+    /// Whether this state of an object is from before its deletion.
+    pub(super) fn is_later(&self, key: &Key, version: Option<u128>, uid: Option<&str>) -> bool {
+        self.is_reported(key, version)
             || uid.is_some_and(|uid| self.unlisted.get(key).is_some_and(|gone| gone == uid))
     }
 }
