@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared simulate conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared simulate simulate-exhaustive conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -61,12 +61,26 @@ test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SH
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
 	$(CARGO) test --locked --test shared_content
 
+# What the seeds of each scenario reach, written by the simulations.
+REACHED := $(or $(CARGO_TARGET_DIR),target)/tmp/reached
+
 simulate: export SEEDS := $(or $(SEEDS),10000)
 simulate: export BASE := $(or $(BASE),$(shell date +%s))
 simulate: ## simulate the operator with SEEDS=10000 new seeds (from BASE) over all scenarios, or with SEED=17 and SCENARIO=<test>
+	@rm -rf $(REACHED)
 	@$(CARGO) test --profile simulate --locked --test simulation --no-run
 	@begun=$$(date +%s); $(CARGO) test --profile simulate --locked --test simulation -- $(or $(SCENARIO),scenarios::) && \
 	echo "$${SEED:+seed $$SEED of }$(SEEDS) seeds in $$(($$(date +%s) - begun)) s, BASE=$(BASE)"
+	@test -n "$(SEED)$(SCENARIO)$(INTERRUPT)" || awk -F '\t' '{ seeds[$$2] += $$1 } \
+		END { for (name in seeds) { printf "%6d seeds reach %s\n", seeds[name], name | "sort -rn"; none = none || !seeds[name] }; \
+		close("sort -rn"); if (none) print "no seed reaches the last of these" > "/dev/stderr"; exit none }' $(REACHED)/*
+
+simulate-exhaustive: ## simulate each scenario with a crash, or an empty or outdated list, at each write of the operator
+	@$(CARGO) test --profile simulate --locked --test simulation --no-run
+	@begun=$$(date +%s); INTERRUPT=all $(CARGO) test --profile simulate --locked --test simulation -- scenarios:: --skip guards --nocapture 2>&1 | \
+		tee $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log | grep -a ' interruptions$$\|^test result\|fails (' ; \
+	grep -aq '^test result: ok' $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log || { echo "see $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log" >&2; exit 1; }; \
+	echo "all interruptions in $$(($$(date +%s) - begun)) s"
 
 conformance: ## write the conformance cases of gotemplate again, from what Go's own template engine says
 	cd crates/gotemplate/tests/oracle && go run . conformance --out ../conformance

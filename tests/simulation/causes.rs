@@ -1,6 +1,6 @@
 //! The causes of deletions: each must hold in the real state of the API server, now or when the reconcile asked for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -39,6 +39,8 @@ pub(crate) struct Deletions {
     asked: BTreeMap<usize, Vec<usize>>,
     /// The time of the deletions that the status of each object (by UID) has to count, and the UIDs of what was deleted.
     counted: BTreeMap<String, BTreeMap<String, Millis>>,
+    /// The UIDs of what was deleted with a cause.
+    checked: BTreeSet<String>,
 }
 
 /// A cause of a deletion.
@@ -72,11 +74,17 @@ impl Deletions {
         let asked = self.asked.get(&request.reconcile).map(Vec::as_slice).unwrap_or_default();
         let cause_at = |position| cause(Past::new(server, position), now, object);
         let found = asked.iter().copied().chain([request.before]).find_map(cause_at);
+        self.checked.insert(uid.to_owned());
         match found {
             None => Err((Rule::DeletionWithoutCause, name)),
             Some(Cause::Free) => Ok(()),
             Some(Cause::Counted(kind, by)) => self.count(now, kind, &by, uid, request.now),
         }
+    }
+
+    /// Whether the operator deleted the object with this UID, and the deletion was checked.
+    pub(crate) fn is_checked(&self, uid: &str) -> bool {
+        self.checked.contains(uid)
     }
 
     /// Checks that the status of the object `by` counts this deletion and the others of the same hour.
@@ -97,6 +105,12 @@ impl Deletions {
             format!("{deletions} deletions for {kind} {by}, and its status counts {count}"),
         ))
     }
+}
+
+/// Whether the deletion of an object has had a cause since a position of the log.
+pub(crate) fn had_cause(server: &ApiServer, object: &Value, since: usize) -> bool {
+    let now = Past::new(server, server.log.len());
+    (since..=server.log.len()).rev().any(|at| cause(Past::new(server, at), now, object).is_some())
 }
 
 /// The cause of the deletion of `object` in a state of the API server, if there is one. `now` is the present state.

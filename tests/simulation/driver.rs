@@ -2,22 +2,24 @@
 
 mod accidents;
 mod checkpoint;
+mod interruption;
 mod preview;
+mod time;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use serde_json::Value;
-use stackflux::runtime::clock::Clock;
 use tokio::runtime::{EnterGuard, Runtime};
 
 use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
 use crate::election::Election;
+use crate::flux::fleet::Fleet;
 use crate::flux::{Flux, number};
 use crate::golden::note_line;
-use crate::operator::{BEGIN, Millis, timestamp};
+use crate::invariants::Invariants;
+use crate::operator::{BEGIN, Millis, Operator};
 use crate::process::{Process, Role};
 use crate::properties::Rule;
 use crate::random::Random;
@@ -26,13 +28,12 @@ use crate::truth::Truth;
 use crate::wire::{Refuses, Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
+use interruption::Interruption;
+pub(crate) use interruption::Kind as InterruptionKind;
 
 /// Maximum time without changes until due work that still belongs to the present: later work waits for users or for the
 /// time of day.
 const HORIZON: Millis = 60_000;
-/// Time after which the namespace controller begins to delete the objects of a namespace (its
-/// `namespaceDeletionGracePeriod`).
-const NAMESPACE_GRACE: Millis = 5_000;
 /// Maximum number of steps of a simulation between two changes from outside.
 const STEPS: usize = 10_000;
 /// Maximum number of requests that fail.
@@ -99,6 +100,8 @@ pub(crate) struct Simulation {
     late: Vec<Sent>,
     truth: Truth,
     checkpoints: Checkpoints,
+    interruption: Interruption,
+    pub(crate) invariants: Invariants,
     /// Whether nothing fails from now on.
     is_calm: bool,
     _entered: EnterGuard<'static>,
@@ -134,6 +137,8 @@ impl Simulation {
             late: Vec::new(),
             truth: Truth::default(),
             checkpoints: Checkpoints::default(),
+            interruption: Interruption::default(),
+            invariants: Invariants::default(),
             is_calm: false,
             _entered: entered,
         };
@@ -168,7 +173,10 @@ impl Simulation {
                 match self.leader().operator.next_due() {
                     _ if self.catch_up() || self.begin_to_empty() => {}
                     Some(due) if due <= changed_at + HORIZON => self.set_now(due.max(self.now)),
-                    _ => return self.truth.settled(&mut self.wire.cluster()),
+                    _ => {
+                        self.note_settled();
+                        return self.truth.settled(&mut self.wire.cluster());
+                    }
                 }
                 continue;
             }
@@ -178,7 +186,9 @@ impl Simulation {
             self.preview_once_in(100);
             let step = self.step;
             let can_see = !self.leader().is_incomplete(step);
-            self.truth.check(&mut self.wire.cluster(), can_see);
+            let mut cluster = self.wire.cluster();
+            self.truth.check(&mut cluster, can_see);
+            self.invariants.check(&mut cluster, &self.flux, &self.namespace);
         }
         self.wire.cluster().broke(Rule::Endless, format!("it does not end within {STEPS} steps"));
     }
@@ -200,22 +210,6 @@ impl Simulation {
     /// The process that leads.
     fn leader(&mut self) -> &mut Process {
         self.processes.iter_mut().find(|process| process.role == Role::Leads).unwrap()
-    }
-
-    fn set_now(&mut self, now: Millis) {
-        self.now = now;
-        self.set_clock(now);
-        let mut cluster = self.wire.cluster();
-        (cluster.now, cluster.server.now) = (now, timestamp(now).as_second());
-    }
-
-    fn set_clock(&self, now: Millis) {
-        self.clock.store(BEGIN + i64::try_from(now).unwrap(), Ordering::Relaxed);
-    }
-
-    fn clock(&self) -> Clock {
-        let clock = self.clock.clone();
-        Clock::new(move || jiff::Timestamp::from_millisecond(clock.load(Ordering::Relaxed)).unwrap())
     }
 
     /// Starts a process that does not lead.
@@ -287,24 +281,31 @@ impl Simulation {
                 self.processes[index].deliver(kind, &self.wire, random, self.step, self.now);
             }
             Step::Begin(index, number) => {
-                let failure = self.processes[index].operator.begin(number, self.now);
-                self.wire.cluster().log.extend(failure);
+                self.act(index, |operator, now| operator.begin(number, now));
             }
             Step::CarryOut(ticket) => {
-                let fault = self.fault(ticket);
-                self.wire.cluster().carry_out(ticket, fault);
+                if !self.interrupt_before(ticket) {
+                    let fault = self.fault(ticket);
+                    self.wire.cluster().carry_out(ticket, fault);
+                    self.interrupt_after();
+                }
             }
             Step::Answer(ticket) => {
                 let (process, reconcile) = self.wire.cluster().deliver(ticket);
                 let index = self.processes.iter().position(|it| it.number == process).unwrap();
-                self.go_on(index, reconcile);
+                self.act(index, |operator, now| operator.go_on(reconcile, now));
             }
-            Step::GoOn(index, number) => self.go_on(index, number),
+            Step::GoOn(index, number) => self.act(index, |operator, now| operator.go_on(number, now)),
             Step::Flux(number) => {
                 let place = self.flux.pending(number).unwrap();
                 let mut cluster = self.wire.cluster();
+                let (before, count) = (cluster.server.get(&place), self.flux.uninstalls);
                 let done = self.flux.look_at(&mut cluster.server, &place);
                 cluster.log.extend(done);
+                if let Some(object) = before.filter(|_| self.flux.uninstalls > count) {
+                    cluster.reached("an uninstall");
+                    cluster.check_uninstall(&place, &object, self.interruption.settled());
+                }
                 self.truth.reconciled(&cluster.server, &self.flux, &place);
             }
             Step::Action => {
@@ -327,24 +328,13 @@ impl Simulation {
         }
     }
 
-    fn go_on(&mut self, index: usize, reconcile: usize) {
+    /// Lets a process do something.
+    fn act(&mut self, index: usize, act: impl FnOnce(&mut Operator, Millis) -> Option<String>) {
         self.flux.is_fleet_current = false;
-        let failure = self.processes[index].operator.go_on(reconcile, self.now);
+        let head = self.flux.fleet.as_ref().and_then(Fleet::head);
+        let failure = act(&mut self.processes[index].operator, self.now);
         self.wire.cluster().log.extend(failure);
-    }
-
-    /// Lets the namespace controller begin to delete the objects of a namespace, some seconds after its deletion. Whether it
-    /// begins now: nothing else is due before.
-    fn begin_to_empty(&mut self) -> bool {
-        let deleted = self.wire.cluster().server.terminating_since().filter(|_| !self.is_emptying);
-        let Some(deleted) = deleted else { return false };
-        let due = Millis::try_from(deleted * 1000 - BEGIN).unwrap_or_default() + NAMESPACE_GRACE;
-        if self.leader().operator.next_due().is_some_and(|next| next < due) {
-            return false;
-        }
-        self.set_now(due.max(self.now));
-        (self.is_emptying, self.collected) = (true, 0);
-        true
+        self.after_commit(index, head.as_deref());
     }
 
     pub(crate) fn note(&self, note: String) {
@@ -360,12 +350,6 @@ impl Simulation {
         if let Some(golden) = &mut self.wire.cluster().golden {
             *golden = vec![before.to_owned()];
         }
-    }
-
-    /// Lets time pass without events. Work that is due by then begins when the simulation settles.
-    pub(crate) fn wait(&mut self, pause: Duration) {
-        self.set_now(self.now + Millis::try_from(pause.as_millis()).unwrap());
-        self.note(format!("{} min pass", pause.as_secs() / 60));
     }
 
     /// Ends crashes, changes of the leader, and delays of watches.

@@ -34,6 +34,8 @@ pub(crate) struct Flux {
     pub(crate) installed: BTreeMap<Place, Content>,
     /// The objects whose deletion uninstalled their content.
     pub(crate) uninstalled: BTreeSet<Place>,
+    /// Number of uninstalls so far.
+    pub(crate) uninstalls: usize,
     /// The names of `HelmRelease`s and `Kustomization`s whose content does not become ready.
     pub(crate) failing: BTreeSet<String>,
     /// The number of the commit at the head of the stack repository's branch.
@@ -185,6 +187,7 @@ impl Flux {
         if self.installed.contains_key(place) && !is_suspended {
             self.installed.remove(place);
             self.uninstalled.insert(place.clone());
+            self.uninstalls += 1;
         }
         server.merge_as("flux", place, false, &json!({"metadata": {"finalizers": left}}));
         let how = if is_suspended { "without an uninstall" } else { "uninstalled" };

@@ -41,13 +41,18 @@ impl Known {
         Self(seen.iter().enumerate().map(known).collect())
     }
 
+    /// What a process knows that has seen everything.
+    pub(crate) fn all(server: &ApiServer) -> Self {
+        Self(vec![server.log.len(); KINDS.len()])
+    }
+
     /// The position for a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> usize {
         self.0[number(kind)]
     }
 
     /// The positions up to `now` at which a kind has another state each, the last one first.
-    fn states(&self, server: &ApiServer, kind: &str, now: usize) -> Vec<usize> {
+    pub(crate) fn states(&self, server: &ApiServer, kind: &str, now: usize) -> Vec<usize> {
         let known = self.of_kind(kind).min(now);
         let news = server.log[known..now].iter().enumerate();
         let changes = news.filter(|(_, entry)| entry.place.0 == number(kind)).map(|(at, _)| known + at + 1);
@@ -62,14 +67,33 @@ pub(crate) fn is_ready(addon: &Value) -> bool {
     condition(addon, "Ready") == Some(("True", true))
 }
 
-/// Checks the status of a `ClusterAddon` that is ready. `position` is that of the status in the log.
+/// Checks the status of a `ClusterAddon`. `position` is that of the status in the log.
 pub(crate) fn check(server: &ApiServer, position: usize, known: &Known) -> Result<(), String> {
-    let Watched { object: addon, .. } = &server.log[position];
+    let Watched { object: addon, place, .. } = &server.log[position];
+    let status = &addon["status"];
+    if (status["ready"] == true) != (condition(addon, "Ready").is_some_and(|(status, _)| status == "True")) {
+        return Err(format!("status.ready is {}", status["ready"]));
+    }
+    let before = Past::new(server, position).get(place);
+    let is_new = |pointer| {
+        let before = before.map(|before| text(before, pointer)).unwrap_or_default();
+        !text(addon, pointer).is_empty() && text(addon, pointer) != before
+    };
+    if is_new("/status/release/lastKnownGood") && !is_ready(addon) {
+        return Err("it has another last known good release".to_owned());
+    }
+    if is_ready(addon) || is_new("/status/release/applied") {
+        check_plan(server, position, known)
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks that the addons of a status are those of the plan for the applied release.
+fn check_plan(server: &ApiServer, position: usize, known: &Known) -> Result<(), String> {
+    let addon = &server.log[position].object;
     let status = &addon["status"];
     let cluster = Key::new(text(addon, "/metadata/namespace"), text(addon, "/spec/clusterRef/name"));
-    if status["ready"] != true {
-        return Err("status.ready is not true".to_owned());
-    }
     let named: Addons = status["addons"].as_array().into_iter().flatten().map(named).collect();
     let applied = text(addon, "/status/release/applied");
     let mut plans = BTreeSet::new();
@@ -89,6 +113,10 @@ pub(crate) fn check(server: &ApiServer, position: usize, known: &Known) -> Resul
                 plans.insert(plan);
             }
         }
+    }
+    if plans.is_empty() && !is_ready(addon) {
+        // The release is being deleted.
+        return Ok(());
     }
     Err(format!("its addons of {applied} are {named:?}, and the plans are {plans:?}"))
 }

@@ -1,20 +1,21 @@
 //! The properties that hold for all seeds of all scenarios, and their runner.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::thread;
 
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::api_server::kinds::KINDS;
-use crate::driver::{Checkpoint, Simulation};
-use crate::flux::number;
+use crate::driver::{Checkpoint, InterruptionKind, Simulation};
+use crate::end;
+use crate::exhaustive::{self, Wanted};
 use crate::golden::{self, finished};
+use crate::invariants::Reached;
 use crate::random::Random;
 use crate::seam::Guard;
 
@@ -34,6 +35,8 @@ pub(crate) enum Rule {
     DeletionWithoutCause,
     /// A deletion hits another object than the one that was decided on.
     DeletionOfAnother,
+    /// Content is uninstalled, or its object removed from Git, without a cause.
+    Uninstall,
     /// A deletion happens before the status counts it.
     Uncounted,
     /// An object of others is written.
@@ -46,6 +49,8 @@ pub(crate) enum Rule {
     Unquiet,
     /// `diff --live` prints something else than the operator writes.
     Preview,
+    /// An invariant of the scenario does not hold.
+    Always,
     /// The simulation does not end.
     Endless,
 }
@@ -66,6 +71,8 @@ pub(crate) struct Outcome {
     golden: Vec<String>,
     /// The state after the first delivery, if the order is the calm one.
     checkpoint: Option<Checkpoint>,
+    /// What was reached, and how often.
+    reached: BTreeMap<&'static str, usize>,
     /// The objects at the end; an error if the scenario itself failed.
     end: thread::Result<Vec<String>>,
 }
@@ -75,6 +82,28 @@ pub(crate) fn runtime() -> &'static Runtime {
     Box::leak(Box::new(Builder::new_current_thread().enable_time().build().unwrap()))
 }
 
+/// An order of steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Without accidents.
+    Calm,
+    /// That of a seed.
+    Seed(u64),
+    /// Without accidents, except for an interruption at the effect with this number.
+    Interrupted(InterruptionKind, usize),
+}
+
+impl Order {
+    /// The variable that repeats it.
+    fn variable(self) -> String {
+        match self {
+            Self::Calm => String::new(),
+            Self::Seed(seed) => format!("SEED={seed} "),
+            Self::Interrupted(kind, effect) => format!("INTERRUPT={kind}-{effect} "),
+        }
+    }
+}
+
 /// Runs a scenario in one order of steps, without a guard.
 pub(crate) fn simulate(
     random: Random,
@@ -82,21 +111,22 @@ pub(crate) fn simulate(
     runtime: &'static Runtime,
     scenario: impl Fn(&mut Simulation),
 ) -> Outcome {
-    outcome(Simulation::new(random, without, runtime), scenario)
+    outcome(&mut Simulation::new(random, without, runtime), scenario)
 }
 
 /// Runs a scenario to its end.
-fn outcome(mut simulation: Simulation, scenario: impl Fn(&mut Simulation)) -> Outcome {
+pub(crate) fn outcome(simulation: &mut Simulation, scenario: impl Fn(&mut Simulation)) -> Outcome {
     let wire = simulation.wire.clone();
     let end = catch_unwind(AssertUnwindSafe(|| {
-        scenario(&mut simulation);
+        scenario(simulation);
         simulation.stay_quiet();
-        end(&simulation)
+        end::lines(&simulation.wire.cluster().server, &simulation.namespace)
     }));
     let mut cluster = wire.cluster();
     let golden = finished(cluster.golden.take().unwrap_or_default(), &simulation.namespace);
-    let (broken, log) = (take(&mut cluster.broken), take(&mut cluster.log));
-    Outcome { broken, log, golden, checkpoint: simulation.take_checkpoint(), end }
+    let (broken, log, reached) =
+        (take(&mut cluster.broken), take(&mut cluster.log), take(&mut cluster.reached));
+    Outcome { broken, log, golden, checkpoint: simulation.take_checkpoint(), reached, end }
 }
 
 /// Runs a scenario without accidents and with many seeds: it ends, no rule is broken, and the end is the same for all. What
@@ -106,44 +136,48 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let mut calm = simulate(Random::calm(), None, runtime, &scenario);
     let golden = take(&mut calm.golden);
     let checkpoint = calm.checkpoint.take().map(Rc::new);
-    let first = ended(name, None, calm, None);
+    let first = ended(name, Order::Calm, calm, None);
+    if let Some(wanted) = Wanted::read() {
+        let count = exhaustive::run(name, &wanted, checkpoint.as_ref(), &first, scenario);
+        return println!("{name}: {count} interruptions");
+    }
     let base = variable("BASE").unwrap_or_default();
     let all = || (base..base + seeds_of(name)).collect();
     let seeds = variable("SEED").map_or_else(all, |seed| vec![seed]);
+    let mut reached = Reached::default();
     for seed in seeds {
         let mut simulation = Simulation::new(Random::of(name, seed), None, runtime);
         simulation.begin_from(checkpoint.clone());
-        ended(name, Some(seed), outcome(simulation, &scenario), Some(&first));
+        let mut outcome = outcome(&mut simulation, &scenario);
+        reached.add(take(&mut outcome.reached));
+        ended(name, Order::Seed(seed), outcome, Some(&first));
     }
+    reached.write(name);
     golden::compare(name, &golden);
 }
 
 /// The end of an outcome. Fails if there is none, if a rule is broken, or if it is another end than the first one.
-fn ended(name: &str, seed: Option<u64>, outcome: Outcome, first: Option<&[String]>) -> Vec<String> {
+pub(crate) fn ended(name: &str, order: Order, outcome: Outcome, first: Option<&[String]>) -> Vec<String> {
     let Outcome { broken, log, end, .. } = outcome;
     let end = end.unwrap_or_else(|panic| {
-        eprintln!("{}", report(name, seed, &log));
+        eprintln!("{}", report(name, order, &log));
         resume_unwind(panic)
     });
     let broken: Vec<String> =
         broken.iter().map(|Violation { rule, what }| format!("{rule:?}: {what}")).collect();
-    assert!(broken.is_empty(), "{}\n{}", report(name, seed, &log), broken.join("\n"));
+    assert!(broken.is_empty(), "{}\n{}", report(name, order, &log), broken.join("\n"));
     if let Some(first) = first {
-        assert!(end == first, "{}\n\n{}", report(name, seed, &log), difference(&end, first));
+        assert!(end == first, "{}\n\n{}", report(name, order, &log), difference(&end, first));
     }
     end
 }
 
 /// The log of a failure, and how to repeat it.
-fn report(name: &str, seed: Option<u64>, log: &[String]) -> String {
+fn report(name: &str, order: Order, log: &[String]) -> String {
     let thread = thread::current();
     let test = thread.name().filter(|test| test.contains("::")).unwrap_or(name);
-    let (seed, order) = match seed {
-        Some(seed) => (format!("SEED={seed} "), format!("seed {seed}")),
-        None => (String::new(), "the calm order".to_owned()),
-    };
-    let log = log.join("\n");
-    format!("{log}\n\n{name} fails with {order}; repeat it: {seed}make simulate SCENARIO={test}")
+    let (log, variable) = (log.join("\n"), order.variable());
+    format!("{log}\n\n{name} fails ({order:?}); repeat it: {variable}make simulate SCENARIO={test}")
 }
 
 /// The objects in which two ends differ.
@@ -193,29 +227,4 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, b
     let found = conditions.iter().find(|condition| condition["type"] == kind)?;
     let is_current = found["observedGeneration"] == object["metadata"]["generation"];
     Some((found["status"].as_str()?, is_current))
-}
-
-/// All objects at the end, without the parts that depend on the order: UIDs, versions and times.
-fn end(simulation: &Simulation) -> Vec<String> {
-    let cluster = simulation.wire.cluster();
-    let objects = (0..KINDS.len()).flat_map(|kind| cluster.server.list(kind));
-    let stacks = cluster.server.list(number("ClusterStack"));
-    let url = |stack: &Arc<Value>| stack.pointer("/spec/delivery/git/url")?.as_str().map(str::to_owned);
-    let url = stacks.iter().find_map(url);
-    let line = |object: Arc<Value>| {
-        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-        // The reasons of Flux say whether it upgraded in between, before the operator restored what a user changed.
-        let is_helm_release = object["kind"] == "HelmRelease";
-        let reason =
-            |condition: &Value| if is_helm_release { Value::Null } else { condition["reason"].clone() };
-        let conditions: Vec<String> = conditions
-            .map(|condition| format!("{}={} {}", condition["type"], condition["status"], reason(condition)))
-            .collect();
-        let (kind, name, spec) = (&object["kind"], &object["metadata"]["name"], &object["spec"]);
-        let spec = if *kind == "ClusterAddon" { &Value::Null } else { spec };
-        let line = format!("{kind} {name} {spec} {}", conditions.join(" "));
-        let line = line.replace(&simulation.namespace, "team");
-        url.as_ref().map_or(line.clone(), |url| line.replace(url, "fleet"))
-    };
-    objects.map(line).collect()
 }

@@ -11,6 +11,7 @@ use crate::flux::{Content, Flux, digest, number};
 use crate::intent::{self, Known};
 use crate::past::is_deleting;
 use crate::properties::{Rule, condition};
+use crate::reported;
 use crate::wire::Cluster;
 
 /// Maximum number of steps until a change that no status has seen is in one. The operator runs all the time, and its
@@ -113,6 +114,14 @@ impl Truth {
         if let Some((name, problem)) = self.outdated.keys().next() {
             cluster.broke(Rule::Late, format!("{name} stays Ready to the end, but {problem}"));
         }
+        let (known, position) = (Known::all(&cluster.server), cluster.server.log.len());
+        let statuses = ["ClusterStack", "ClusterStackRelease"].map(|kind| cluster.server.list(number(kind)));
+        for object in statuses.iter().flatten().filter(|object| !is_deleting(object)) {
+            if let Err(problem) = reported::check(&cluster.server, object, position, &known) {
+                let name = text(object, "/metadata/name");
+                cluster.broke(Rule::Late, format!("{name} stays so to the end, but {problem}"));
+            }
+        }
     }
 
     /// Checks that no status is ready when an object of another plan comes: an operator that ends then would leave it so.
@@ -145,19 +154,33 @@ impl Truth {
     /// Checks the statuses that reconciles have written.
     fn check_reported(&self, cluster: &mut Cluster) {
         for (position, reconcile) in take(&mut cluster.reported) {
-            let addon = cluster.server.log[position].object.clone();
-            let Some(known) = cluster.known.get(&reconcile).filter(|_| intent::is_ready(&addon)) else {
-                continue;
+            let object = cluster.server.log[position].object.clone();
+            let Some(known) = cluster.known.get(&reconcile) else { continue };
+            let result = match text(&object, "/kind") {
+                "ClusterAddon" => self.check_addon(&cluster.server, &object, position, known),
+                _ => reported::check(&cluster.server, &object, position, known),
             };
-            let content = addon["status"]["addons"].as_array().into_iter().flatten();
-            let content = content.map(|named| self.compare_reported(&addon, named, known));
-            let result = content.collect::<Result<(), _>>();
-            let result = result.and_then(|()| intent::check(&cluster.server, position, known));
             if let Err(lie) = result {
-                let name = text(&addon, "/metadata/name");
-                cluster.broke(Rule::Lie, format!("{name} is Ready, but {lie}"));
+                let (kind, name) = (text(&object, "/kind"), text(&object, "/metadata/name"));
+                let ready = condition(&object, "Ready").map(|(status, _)| status.to_owned());
+                cluster.broke(Rule::Lie, format!("Ready of {kind} {name} is {ready:?}, but {lie}"));
             }
         }
+    }
+
+    /// Checks the status of a `ClusterAddon`.
+    fn check_addon(
+        &self,
+        server: &ApiServer,
+        addon: &Value,
+        position: usize,
+        known: &Known,
+    ) -> Result<(), String> {
+        if intent::is_ready(addon) {
+            let mut content = addon["status"]["addons"].as_array().into_iter().flatten();
+            content.try_for_each(|named| self.compare_reported(addon, named, known))?;
+        }
+        intent::check(server, position, known)
     }
 
     /// Compares an addon in a new status with what its cluster had since the reconcile began.

@@ -45,6 +45,9 @@ impl Simulation {
 
     /// Deletes an object as a user does.
     pub(crate) fn delete(&self, kind: &str, name: &str) {
+        let found = self.get(kind, name);
+        let uid = found.and_then(|found| Some(found["metadata"]["uid"].as_str()?.to_owned()));
+        self.wire.cluster().deleted_by_users.extend(uid);
         let answer = self.wire.cluster().server.delete_now(&self.place(kind, name));
         assert!(answer.code < 300, "{answer:?}");
         self.note(format!("person: deletes {kind} {name}"));

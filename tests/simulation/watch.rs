@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::api_server::kinds::KINDS;
 use crate::operator::is_selected;
+use crate::past::Past;
 use crate::random::Random;
 use crate::wire::{Cluster, Process, Seen};
 
@@ -71,6 +72,7 @@ impl Watch {
     pub(crate) fn next(&mut self, cluster: &mut Cluster, random: &mut Random, step: usize) -> Events {
         if !self.lists && random.once_in(150) {
             self.delayed_until = step + random.below(MAX_DELAY);
+            cluster.reached("a late watch");
             return Events::new();
         }
         if !self.lists && random.once_in(40) {
@@ -87,6 +89,9 @@ impl Watch {
         let list = self.list(cluster);
         // Occasionally a list fails after some objects, and is made again.
         let failed = if random.once_in(6) { random.below(list.len()) } else { 0 };
+        if failed > 0 {
+            cluster.reached("a failed list");
+        }
         list[..failed].iter().cloned().chain(list.clone()).collect()
     }
 
@@ -98,8 +103,28 @@ impl Watch {
         self.follow(cluster, false).into_iter().collect()
     }
 
+    /// A list of what there was at a position of the log, or of nothing, and no event before a step.
+    pub(crate) fn list_wrongly(
+        &mut self,
+        cluster: &mut Cluster,
+        position: Option<usize>,
+        until: usize,
+    ) -> Events {
+        self.delayed_until = until;
+        self.lists = position.is_none();
+        let Some(position) = position else { return self.list_nothing(cluster) };
+        cluster.log.push(format!("an outdated list of {}", KINDS[self.kind].name));
+        self.position = position;
+        self.seen(cluster).is_blind = false;
+        let past = Past::new(&cluster.server, position).list(KINDS[self.kind].name);
+        let past = past.into_iter().filter(|object| is_selected(self.kind, object));
+        let listed = past.map(|object| Event::InitApply(cluster.shown(object.clone().into())));
+        [Event::Init].into_iter().chain(listed).chain([Event::InitDone]).collect()
+    }
+
     /// A list without objects, although the API server has some.
     pub(crate) fn list_nothing(&mut self, cluster: &mut Cluster) -> Events {
+        cluster.reached("an empty list");
         cluster.log.push(format!("an empty list of {}", KINDS[self.kind].name));
         self.has_seen(cluster, true);
         vec![Event::Init, Event::InitDone]

@@ -13,7 +13,7 @@ use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call, Place};
 use crate::causes::{Deletions, Request as Deletion};
-use crate::flux::number;
+use crate::commits::Committed;
 use crate::golden::write_line;
 use crate::intent::Known;
 use crate::operator::Millis;
@@ -71,7 +71,7 @@ pub(crate) struct Cluster {
     reconcile: usize,
     /// What each reconcile knew when it began.
     pub(crate) known: BTreeMap<usize, Known>,
-    /// The positions of written statuses of `ClusterAddon`s in the log, with their reconciles.
+    /// The positions of written statuses in the log, with their reconciles.
     pub(crate) reported: Vec<(usize, usize)>,
     /// The time.
     pub(crate) now: Millis,
@@ -79,7 +79,12 @@ pub(crate) struct Cluster {
     pub(crate) requests: Option<Vec<(String, String, Place)>>,
     /// Whether nothing changes from outside: the operator has no reason to write.
     pub(crate) is_quiet: bool,
-    deletions: Deletions,
+    pub(crate) deletions: Deletions,
+    /// The UIDs of the objects that users have deleted.
+    pub(crate) deleted_by_users: BTreeSet<String>,
+    pub(crate) committed: Committed,
+    /// What was reached, and how often.
+    pub(crate) reached: BTreeMap<&'static str, usize>,
 }
 
 /// The part of the state that a simulation can begin from.
@@ -124,6 +129,9 @@ impl Wire {
             requests: None,
             is_quiet: false,
             deletions: Deletions::default(),
+            deleted_by_users: BTreeSet::new(),
+            committed: Committed::default(),
+            reached: BTreeMap::new(),
         };
         Self { cluster: Arc::new(Mutex::new(cluster)), process: 0 }
     }
@@ -166,6 +174,11 @@ impl Cluster {
         }
         self.log.push(format!("BROKEN: {rule:?}: {what}"));
         self.broken.push(Violation { rule, what });
+    }
+
+    /// Records that something is reached.
+    pub(crate) fn reached(&mut self, name: &'static str) {
+        *self.reached.entry(name).or_default() += 1;
     }
 
     /// Saves the state.
@@ -230,7 +243,7 @@ impl Cluster {
         if changes.is_empty() {
             return;
         }
-        if seam::is_status(call) && ApiServer::place_of(call).0 == number("ClusterAddon") {
+        if seam::is_status(call) {
             self.reported.push((before, sent.reconcile));
         }
         if process != self.leader && !is_late {

@@ -25,6 +25,7 @@ impl Simulation {
             let end = step + self.random.below(LAST_STEPS);
             let number = self.leader().number;
             self.note(format!("process {number} loses the Lease"));
+            self.wire.cluster().reached("a lost Lease");
             let at = self.processes.iter().position(|process| process.role == Role::Leads).unwrap();
             self.processes[at].end(self.election.as_ref(), end);
         } else {
@@ -36,6 +37,7 @@ impl Simulation {
     /// Ends the process that leads, without a warning, and starts another one.
     pub(crate) fn crash(&mut self) {
         self.note("crash".to_owned());
+        self.wire.cluster().reached("a crash");
         self.processes.retain(|process| process.role != Role::Leads);
         self.start_leader();
     }

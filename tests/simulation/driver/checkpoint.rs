@@ -52,9 +52,10 @@ impl Simulation {
         {
             self.restore(&from);
             // The new process reconciles everything. In the other half of the seeds a user acts meanwhile.
-            if self.random.once_in(2) {
+            if self.random.is_calm() || self.random.once_in(2) {
                 self.settle();
             }
+            self.interruption.begin();
             return;
         }
         first(self);

@@ -72,6 +72,7 @@ impl Simulation {
                 Ok(preview) => preview,
                 Err(error) => return self.wire.cluster().broke(Rule::Preview, format!("it fails: {error}")),
             };
+        self.wire.cluster().reached("a preview");
         let printed = Printed::of(&differences);
         let fleet_head = self.flux.fleet.as_ref().map(Fleet::head);
         let written = self.write_alone(server.clone());

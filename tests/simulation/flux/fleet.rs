@@ -100,12 +100,18 @@ impl Fleet {
     }
 
     fn files_at(&self, commit: Option<&str>) -> BTreeMap<String, String> {
+        let below = |(path, text): (String, String)| {
+            Some((path.strip_prefix(PATH)?.strip_prefix('/')?.to_owned(), text))
+        };
+        self.all_files_at(commit).into_iter().filter_map(below).collect()
+    }
+
+    /// All files at a commit.
+    pub(crate) fn all_files_at(&self, commit: Option<&str>) -> BTreeMap<String, String> {
         let (repository, mut files) = (self.repository(), BTreeMap::new());
         let commit = commit.map(|commit| repository.find_commit(commit.parse().unwrap()).unwrap());
         let Some(commit) = commit else { return files };
-        let tree = commit.tree().and_then(|tree| tree.get_path(Path::new(PATH)));
-        let tree = tree.and_then(|entry| entry.to_object(&repository)?.peel_to_tree());
-        let Ok(tree) = tree else { return files };
+        let tree = commit.tree().unwrap();
         let walked = tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
             if entry.kind() == Some(ObjectType::Blob) {
                 let blob = repository.find_blob(entry.id()).unwrap();

@@ -189,6 +189,9 @@ fn cluster_deleted_with_its_addon_keeps_its_addons() {
 fn deleted_namespace_uninstalls_nothing() {
     run("namespace", |simulation| {
         simulation.deliver();
+        simulation.always("nothing is uninstalled from the cluster", |state| {
+            state.flux.uninstalled.iter().all(|place| !place.2.starts_with("one."))
+        });
         simulation.delete_namespace();
         settle(simulation);
         expect_gone(simulation);

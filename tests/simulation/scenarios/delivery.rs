@@ -21,6 +21,11 @@ fn first_delivery_installs_each_addon_once() {
 #[test]
 fn cluster_without_control_plane_waits_for_it() {
     run("waits", |simulation| {
+        simulation.always("nothing is delivered before the control plane is initialized", |state| {
+            let initialized = "/status/initialization/controlPlaneInitialized";
+            state.get("HelmRelease", "one.cni").is_none()
+                || state.field("Cluster", "one", initialized) == true
+        });
         simulation.offer(&["v1"], &json!({}));
         simulation.create_starting_cluster("one", V1);
         settle(simulation);
@@ -96,6 +101,16 @@ fn unhealthy_manifests_are_reported() {
 fn class_changed_back_and_forth_ends_at_the_last() {
     run("class", |simulation| {
         simulation.deliver_first_of_two();
+        simulation.reaches("another class while an addon is upgraded", |state| {
+            let applied = state.field(
+                "HelmRelease",
+                "one.monitoring",
+                "/metadata/labels/clusterstack.x-k8s.io~1release",
+            );
+            let class = state.field("Cluster", "one", "/spec/topology/classRef/name");
+            let is_running = "/status/conditions/0/reason";
+            applied != class && state.field("HelmRelease", "one.monitoring", is_running) == "Progressing"
+        });
         for class in [V2, V1, V2, V1, V2] {
             simulation.at_any_time(move |simulation| simulation.upgrade("one", class));
         }

@@ -240,3 +240,34 @@ fn status_stored_in_other_words_is_written_again() {
 fn write_undone_after_each_write_does_not_end() {
     assert_noticed(Guard::SoleWriter, Rule::Endless, Simulation::deliver);
 }
+
+#[test]
+fn invariant_that_does_not_hold_is_reported() {
+    let broken = simulate(Random::calm(), None, runtime(), |simulation| {
+        simulation
+            .always("the CNI is never delivered", |state| state.get("HelmRelease", "one.cni").is_none());
+        simulation.deliver_v1();
+    });
+    let what: Vec<&str> = broken.broken.iter().map(|broken| broken.what.as_str()).collect();
+    assert_eq!(what, ["it does not hold that the CNI is never delivered"]);
+}
+
+/// Someone takes away all that keeps garbage collection from an object.
+#[test]
+fn uninstall_without_a_cause_is_reported() {
+    let runtime = runtime();
+    let breaks = |seed: u64| {
+        let outcome = simulate(Random::new(seed), None, runtime, |simulation| {
+            simulation.deliver();
+            let mut owners = simulation.field("HelmRelease", "one.cni", "/metadata/ownerReferences");
+            owners.as_array_mut().unwrap().retain(|owner| owner["kind"] == "ClusterAddon");
+            let one = json!({"metadata": {"ownerReferences": owners}});
+            simulation.merge("HelmRelease", "one.cni", &one);
+            simulation.merge("ClusterAddon", ADDON, &json!({"metadata": {"finalizers": null}}));
+            simulation.delete("ClusterAddon", ADDON);
+            settle(simulation);
+        });
+        outcome.broken.iter().any(|broken| broken.rule == Rule::Uninstall)
+    };
+    assert!((0..SEEDS).any(breaks));
+}

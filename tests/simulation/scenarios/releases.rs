@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stackflux::subscription::deletions;
 
 use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget};
-use crate::api_server::ApiServer;
+use crate::api_server::{ApiServer, Place};
 use crate::driver::Simulation;
 use crate::flux::number;
 use crate::properties::{run, settle};
@@ -97,6 +97,10 @@ fn release_used_again_at_its_time_is_usable() {
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
+        simulation.reaches("a Cluster of a release that is being deleted", |state| {
+            state.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string()
+                && state.field("Cluster", "one", "/spec/topology/classRef/name") == V2
+        });
         simulation.at_any_time(|simulation| simulation.upgrade("one", V2));
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
@@ -222,6 +226,10 @@ fn addon_in_another_form_is_uninstalled_first() {
         simulation.offer(&["v2", "v4"], &json!({}));
         simulation.create_cluster("one", V2);
         settle(simulation);
+        simulation.always("monitoring is installed in one form", |state| {
+            let is_monitoring = |place: &&Place| place.2 == OBJECTS[2].1;
+            state.flux.installed.keys().filter(is_monitoring).count() <= 1
+        });
         simulation.upgrade("one", MONITORING_AS_MANIFESTS);
         settle_with_budget(simulation);
         simulation.expect_ready_at("one", MONITORING_AS_MANIFESTS);

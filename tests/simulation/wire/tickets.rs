@@ -7,7 +7,8 @@ use serde_json::json;
 use stackflux::runtime::api_server::Answer;
 
 use super::{Cluster, Process, Wire};
-use crate::api_server::Call;
+use crate::api_server::{ApiServer, Call};
+use crate::flux::number;
 use crate::properties::Rule;
 use crate::seam;
 
@@ -65,6 +66,17 @@ pub(crate) enum Fault {
     Unanswered,
 }
 
+impl Fault {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Refused(_) => "a refused request",
+            Self::Unsent => "a request that is lost",
+            Self::Late => "a request after its process gave up",
+            Self::Unanswered => "a request without an answer",
+        }
+    }
+}
+
 impl Cluster {
     /// Sends a request.
     pub(super) fn open(&mut self, call: Call, process: Process) -> usize {
@@ -102,9 +114,11 @@ impl Cluster {
         self.tickets.values().any(|ticket| ticket.sent.reconcile == reconcile)
     }
 
-    /// Whether a request under way may conflict.
+    /// Whether a request under way writes an object, other than an event.
     pub(crate) fn is_write(&self, number: usize) -> bool {
-        self.tickets[&number].sent.call.method != "GET"
+        let call = &self.tickets[&number].sent.call;
+        ["PATCH", "DELETE"].contains(&call.method.as_str())
+            && ApiServer::place_of(call).0 != self::number("Event")
     }
 
     /// Lets a request arrive.
@@ -113,6 +127,7 @@ impl Cluster {
         if let Some(fault) = fault {
             let path = sent.call.uri.split('?').next().unwrap_or_default();
             self.log.push(format!("fault: {fault:?}: {} {path}", sent.call.method));
+            self.reached(fault.name());
         }
         let answer = match fault {
             None => Ok(self.arrive(&sent)),
