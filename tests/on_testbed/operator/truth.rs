@@ -107,7 +107,7 @@ impl Case {
     fn new(situation: &'static Situation) -> Self {
         let scenario = published(situation.name, situation.prepare);
         let spec = (situation.spec)(&scenario);
-        scenario.apply_stack(&["v1", "v2"], &spec);
+        scenario.apply_stack(situation.versions, &spec);
         if situation.start == Start::Ready {
             scenario.create_cluster(CLUSTER, V1, "one");
         }
@@ -206,7 +206,7 @@ struct StackCase {
 impl StackCase {
     fn new(situation: &'static StackSituation) -> Self {
         let scenario = published(situation.name, situation.prepare);
-        scenario.apply_stack(&["v1", "v2"], &(situation.spec)());
+        scenario.apply_stack(situation.versions, &(situation.spec)());
         Self { situation, scenario }
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Situation {
     pub(super) name: &'static str,
     /// The Cluster before the situation.
     pub(super) start: Start,
+    /// The versions that the ClusterStack offers: each costs Flux and the API server half the work of a situation.
+    pub(super) versions: &'static [&'static str],
     /// Changes the releases before they are published.
     pub(super) prepare: fn(&Scenario),
     /// More of the ClusterStack's spec.
@@ -73,7 +75,13 @@ const fn apart(
 
 /// A Cluster that is ready at the first release, and then gets into the situation.
 const fn from_ready(name: &'static str, make: fn(&Scenario), says: Says) -> Situation {
-    Situation { name, start: Start::Ready, prepare: as_it_is, spec: nothing_more, make, says }
+    let versions = &["v1"];
+    Situation { name, start: Start::Ready, versions, prepare: as_it_is, spec: nothing_more, make, says }
+}
+
+/// A Cluster that is ready at the first release; the second release is offered, too.
+const fn between_two(name: &'static str, make: fn(&Scenario), says: Says) -> Situation {
+    Situation { versions: &["v1", "v2"], ..from_ready(name, make, says) }
 }
 
 /// A Cluster that is created in the situation.
@@ -86,7 +94,7 @@ const NOTHING: &str = "nothing";
 
 pub(super) static SITUATIONS: &[Situation] = &[
     from_ready("well", as_it_is, apart("True", "Applied", "v1", "1 of 1 Cluster is ready")),
-    from_ready("mismatch", |of| of.clusters.upgrade(&of.namespace, CLUSTER, V2, "v1.33.0").unwrap(), {
+    between_two("mismatch", |of| of.clusters.upgrade(&of.namespace, CLUSTER, V2, "v1.33.0").unwrap(), {
         broken("KubernetesVersionMismatch", "v1")
     }),
     from_ready("field", without_endpoint, waits("WaitingForField", "v1")),
@@ -104,29 +112,32 @@ pub(super) static SITUATIONS: &[Situation] = &[
         uninitialized,
         apart("Unknown", "ControlPlaneNotInitialized", NOTHING, "not initialized"),
     ),
-    from_ready("paused", paused, apart("Unknown", "Paused", "v1", "paused")),
-    from_ready("suspended", suspended, apart("Unknown", "Suspended", "v1", "suspended")),
+    between_two("paused", paused, apart("Unknown", "Paused", "v1", "paused")),
+    between_two("suspended", suspended, apart("Unknown", "Suspended", "v1", "suspended")),
     from_ready("deleting", deleting, apart("False", "Deleting", "v1", "deleting")),
     from_ready("unreachable", unreachable, broken("Unreachable", "v1")),
-    from_ready("refused", refused, waits("DeliveryFailed", "v1")),
+    between_two("refused", refused, waits("DeliveryFailed", "v1")),
     Situation { spec: only_reporting, ..from_ready("drift", drifted, broken("Drifted", "other")) },
     from_nothing("secret", without_secret, waits("KubeConfigNotFound", NOTHING)),
-    from_ready("person", suspended_by_a_person, waits("Suspended", "v1")),
+    between_two("person", suspended_by_a_person, waits("Suspended", "v1")),
     Situation {
         prepare: failing,
-        ..from_ready("broken", to_v2, Says { why: "no retries are left", ..broken("RolledBack", "v1") })
+        ..between_two("broken", to_v2, Says { why: "no retries are left", ..broken("RolledBack", "v1") })
     },
-    Situation { prepare: unknown_kind, ..from_ready("kind", to_v2, broken("KindNotInstalled", "v1")) },
-    Situation { prepare: key_twice, ..from_ready("yaml", to_v2, broken("ManifestInvalid", "v1")) },
-    Situation { prepare: refusing, ..from_ready("chart", to_v2, broken("RefusedByChart", "v1")) },
+    Situation { prepare: unknown_kind, ..between_two("kind", to_v2, broken("KindNotInstalled", "v1")) },
+    Situation { prepare: key_twice, ..between_two("yaml", to_v2, broken("ManifestInvalid", "v1")) },
+    Situation { prepare: refusing, ..between_two("chart", to_v2, broken("RefusedByChart", "v1")) },
     // The values cannot name the content, Helm stores no revision, and Flux reports success.
-    Situation { prepare: refusing_with_schema, ..from_ready("schema", to_v2, broken("UpgradeFailed", "v1")) },
-    Situation { prepare: no_mapping, ..from_ready("values", to_v2, broken("ValuesInvalid", "v1")) },
+    Situation {
+        prepare: refusing_with_schema,
+        ..between_two("schema", to_v2, broken("UpgradeFailed", "v1"))
+    },
+    Situation { prepare: no_mapping, ..between_two("values", to_v2, broken("ValuesInvalid", "v1")) },
     Situation {
         spec: waiting_for_nothing,
         ..from_nothing("dependency", created, broken("DependencyInvalid", NOTHING))
     },
-    Situation { prepare: two_more, ..from_ready("budget", to_v2, waits("PruneBudgetExceeded", "v2")) },
+    Situation { prepare: two_more, ..between_two("budget", to_v2, waits("PruneBudgetExceeded", "v2")) },
 ];
 
 fn as_it_is(_: &Scenario) {}

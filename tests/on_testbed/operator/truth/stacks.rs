@@ -11,6 +11,8 @@ use crate::operator::scenario::{STACK, Scenario, V1, V2};
 pub(super) struct StackSituation {
     /// The prefix of the namespace.
     pub(super) name: &'static str,
+    /// The versions that the ClusterStack offers, unless `spec` names others.
+    pub(super) versions: &'static [&'static str],
     /// Changes the releases before they are published.
     pub(super) prepare: fn(&Scenario),
     /// More of the ClusterStack's spec.
@@ -27,6 +29,7 @@ pub(super) struct StackSituation {
 
 const PLAIN: StackSituation = StackSituation {
     name: "",
+    versions: &["v1"],
     prepare: |_| {},
     spec: || json!({}),
     make: None,
@@ -49,7 +52,13 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
         reason: "ReleaseNotFound",
         ..PLAIN
     },
-    StackSituation { name: "invalid", prepare: without_metadata, reason: "Invalid", ..PLAIN },
+    StackSituation {
+        name: "invalid",
+        versions: &["v1", "v2"],
+        prepare: without_metadata,
+        reason: "Invalid",
+        ..PLAIN
+    },
     StackSituation { name: "mutated", make: Some(mutated), reason: "ReleaseMutated", ..PLAIN },
     StackSituation {
         name: "frozen",
