@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check deny test test-shared simulate simulate-exhaustive conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check deny test test-long test-shared simulate simulate-exhaustive conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -50,11 +50,18 @@ deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; 
 	@if cargo deny fetch db >/dev/null 2>&1; then cargo deny --locked check advisories; \
 	else echo "NOT CHECKED: advisories, because the advisory database cannot be fetched" >&2; fi
 
+# Most scenarios wait for Flux: four run at a time on two processors, too.
+test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
 	@rm -f $(SCENARIOS)
 	@$(CARGO) test --workspace --locked; status=$$?; \
 	GOTEMPLATE_CASES=5000 $(CARGO) test --package gotemplate --locked || status=1; \
 	if [ -e $(SCENARIOS) ]; then echo "Seconds of each scenario on the testbed:"; sort -rn $(SCENARIOS); fi; exit $$status
+
+# CONTRIBUTING.md has the reason of each.
+LONG := leaders lies outages quiet
+test-long: ## the scenarios on the testbed that find more the longer they wait (20 minutes)
+	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
 
 test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)

@@ -9,7 +9,7 @@ use serde_json::json;
 use stackflux_testbed::{Operator, Write};
 
 use super::random::Random;
-use super::scenario::{Alone, Scenario, TIMEOUT, V1, V2};
+use super::scenario::{Scenario, TIMEOUT, V1, V2};
 use super::state;
 
 /// Number of kills.
@@ -21,27 +21,27 @@ const LAST_ENDPOINT: &str = "moved-4.example.org";
 
 #[test]
 fn operator_killed_repeatedly_reaches_the_same_state() {
-    let alone = Alone::start(&["one", "two"]);
-    let killed = Scenario::on(&alone.testbed, "killed");
+    let killed = Scenario::shared("killed");
     let commit = killed.publish(&[V1, V2]);
-    let begun = alone.testbed.audit().mark().unwrap();
-    let operator = kill_at_random(&killed, &alone);
-    let end = settled(&killed, &commit);
-    assert_history(&killed, &alone);
-    let writes = alone.testbed.audit().operator_writes_since(begun).unwrap();
+    let begun = killed.testbed.audit().mark().unwrap();
+    let operator = kill_at_random(&killed);
+    settled(&killed);
+    let end = state::settled(&killed, &commit);
+    assert_history(&killed);
+    let writes = killed.operator_writes_since(begun);
     assert!(writes.iter().all(|write| !write.verb.starts_with("delete")), "{writes:#?}");
 
     // Once more, without changes.
     operator.process().unwrap().kill().unwrap();
-    let restarted = alone.testbed.audit().mark().unwrap();
+    let restarted = killed.testbed.audit().mark().unwrap();
     operator.start_again().unwrap();
     operator.wait_ready(TIMEOUT).unwrap();
-    thread::sleep(Duration::from_secs(10));
-    assert_eq!(alone.testbed.audit().operator_writes_since(restarted).unwrap(), [], "nothing was to do");
+    thread::sleep(Duration::from_secs(5));
+    assert_eq!(killed.operator_writes_since(restarted), [], "nothing was to do");
     operator.process().unwrap().kill().unwrap();
     killed.suspend_all();
 
-    let lives = Scenario::on(&alone.testbed, "lives");
+    let lives = Scenario::shared_with_addons_of("lives", &killed);
     let its_commit = lives.publish(&[V1, V2]);
     let _operator = lives.operator();
     lives.apply_stack(&["v1", "v2"], &json!({}));
@@ -50,21 +50,22 @@ fn operator_killed_repeatedly_reaches_the_same_state() {
     lives.testbed.add_kubeconfig_secret(&lives.namespace, "a", "one").unwrap();
     lives.clusters.create(&[moved]).unwrap();
     lives.create_cluster("b", V1, "two");
-    state::assert_same(&end, &settled(&lives, &its_commit));
+    settled(&lives);
+    state::wait_for(&end, &lives, &its_commit);
 }
 
 /// Kills the operator while a stack and two clusters are created, while the endpoint of one changes and while it is
 /// moved from one release to the other and back. The last operator lives.
-fn kill_at_random(scenario: &Scenario, alone: &Alone) -> Operator {
+fn kill_at_random(scenario: &Scenario) -> Operator {
     let mut random = Random(SEED);
     let operator = scenario.operator();
     for kill in 0..KILLS {
-        let begun = alone.testbed.audit().mark().unwrap();
+        let begun = scenario.testbed.audit().mark().unwrap();
         thread::sleep(random.pause(300));
         change(scenario, kill);
         thread::sleep(random.pause(1500));
         operator.process().unwrap().kill().unwrap();
-        assert_no_repeats(&alone.testbed.audit().operator_writes_since(begun).unwrap(), kill);
+        assert_no_repeats(&scenario.operator_writes_since(begun), kill);
         operator.start_again().unwrap();
     }
     operator
@@ -100,26 +101,28 @@ fn assert_no_repeats(writes: &[Write], life: usize) {
     assert_eq!(counts, BTreeMap::new(), "process {life} (seed {SEED:#x}) wrote these too often");
 }
 
-/// The first cluster at the second release, and all ready, as a value.
-fn settled(scenario: &Scenario, commit: &str) -> BTreeMap<String, serde_json::Value> {
+/// Waits until the first cluster is at the second release, and all is ready.
+fn settled(scenario: &Scenario) {
     scenario.wait_settled(&[("a", V2), ("b", V1)]);
-    state::of(scenario, commit)
 }
 
 /// No spec was changed except by the user's changes, and no chart was installed twice.
-fn assert_history(scenario: &Scenario, alone: &Alone) {
+fn assert_history(scenario: &Scenario) {
+    let [ccm, monitoring] =
+        ["ccm", "monitoring"].map(|addon| format!("HelmRelease {}", scenario.object("a", addon)));
     for (name, generation) in state::generations(scenario) {
         // Two endpoints, and three moves between the releases, of which a process may have missed some.
-        let most = match &*name {
-            "HelmRelease a.ccm" => 3,
-            "HelmRelease a.monitoring" => 4,
+        let most = match &name {
+            name if *name == ccm => 3,
+            name if *name == monitoring => 4,
             _ => 1,
         };
         assert!((1..=most).contains(&generation), "{name} is at generation {generation}");
     }
     for workload in ["one", "two"] {
-        let workload = alone.testbed.workload(workload).unwrap();
+        let workload = scenario.testbed.workload(workload).unwrap();
         for (release, most) in [("cni", 1), ("ccm", 3), ("monitoring", 4)] {
+            let release = &scenario.addon(release);
             let revisions = workload.helm_revisions("kube-system", release).unwrap();
             let last = revisions.last().unwrap();
             assert!(last.revision <= most && last.status == "deployed", "{release}: {revisions:?}");

@@ -5,26 +5,28 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use stackflux_testbed::{Audit, Lie, LyingProxy, Mark, Operator};
+use stackflux_testbed::{Lie, LyingProxy, Mark, Operator};
 
-use super::scenario::{Alone, STACK, Scenario, TIMEOUT, V1, V2, eventually};
+use super::scenario::{STACK, Scenario, TIMEOUT, V1, V2, eventually, long};
 use super::state;
 
 /// Duration of a lie. Long enough to list again after a failure, and to act on the list.
-const A_WHILE: Duration = Duration::from_secs(4);
+const A_WHILE: Duration = Duration::from_secs(2);
+/// The same with time: several lists.
+const LONG_WHILE: Duration = Duration::from_secs(20);
+
 #[test]
 fn falsified_lists_and_watches_delete_nothing() {
-    let alone = Alone::start(&["one", "two"]);
-    let (scenario, audit) = (Scenario::on(&alone.testbed, "lies"), alone.testbed.audit());
+    let scenario = Scenario::shared("lies");
     let commit = scenario.publish(&[V1, V2]);
-    let begun = audit.mark().unwrap();
-    let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
+    let begun = scenario.testbed.audit().mark().unwrap();
+    let proxy = LyingProxy::start(scenario.testbed.operator_kubeconfig()).unwrap();
     let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
     scenario.apply_stack(&["v1", "v2"], &json!({}));
     scenario.create_cluster("a", V1, "one");
     scenario.create_cluster("b", V1, "two");
     scenario.wait_settled(&[("a", V1), ("b", V1)]);
-    let (end, uids) = (state::of(&scenario, &commit), state::uids(&scenario));
+    let (end, uids) = (state::settled(&scenario, &commit), state::uids(&scenario));
 
     // `StaleLists` answers with the first list, from when there were no objects.
     for lie in [
@@ -37,14 +39,14 @@ fn falsified_lists_and_watches_delete_nothing() {
     ] {
         lied_to(&operator, &proxy, None, lie);
         truth_comes_back(&scenario, &operator, &proxy);
-        assert_none_deleted(&audit, begun, &format!("{lie:?}"));
+        assert_none_deleted(&scenario, begun, &format!("{lie:?}"));
     }
     for lie in [Lie::EmptyLists, Lie::StaleLists, Lie::Refused(500)] {
         proxy.set_lie(lie);
         restart(&operator);
         lied_to(&operator, &proxy, None, lie);
         truth_comes_back(&scenario, &operator, &proxy);
-        assert_none_deleted(&audit, begun, &format!("{lie:?} since the start"));
+        assert_none_deleted(&scenario, begun, &format!("{lie:?} since the start"));
     }
     // The lie says that one kind has no objects; all other kinds are answered truthfully.
     for kind in ["clusters", "clusteraddons"] {
@@ -52,20 +54,20 @@ fn falsified_lists_and_watches_delete_nothing() {
         restart(&operator);
         lied_to(&operator, &proxy, Some(kind), Lie::EmptyLists);
         truth_comes_back(&scenario, &operator, &proxy);
-        assert_none_deleted(&audit, begun, &format!("no {kind}"));
+        assert_none_deleted(&scenario, begun, &format!("no {kind}"));
     }
     scenario.wait_settled(&[("a", V1), ("b", V1)]);
-    state::assert_same(&end, &state::of(&scenario, &commit));
+    state::wait_for(&end, &scenario, &commit);
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
-    stale_lists_change_nothing(&scenario, &alone, (&audit, begun));
+    stale_lists_change_nothing(&scenario, begun);
     for workload in ["one", "two"] {
         scenario.assert_nothing_uninstalled(workload);
     }
 }
 
 /// A proxy that first sees the first release in use, and answers so after the cluster has moved to the second.
-fn stale_lists_change_nothing(scenario: &Scenario, alone: &Alone, (audit, begun): (&Audit, Mark)) {
-    let proxy = LyingProxy::start(alone.testbed.operator_kubeconfig()).unwrap();
+fn stale_lists_change_nothing(scenario: &Scenario, begun: Mark) {
+    let proxy = LyingProxy::start(scenario.testbed.operator_kubeconfig()).unwrap();
     let operator = scenario.operator_as(proxy.kubeconfig(), &[]);
     scenario.upgrade("a", V2);
     scenario.create_cluster("c", V2, "one");
@@ -75,7 +77,7 @@ fn stale_lists_change_nothing(scenario: &Scenario, alone: &Alone, (audit, begun)
     lied_to(&operator, &proxy, None, Lie::StaleLists);
     truth_comes_back(scenario, &operator, &proxy);
     scenario.wait_settled(&[("a", V2), ("b", V1), ("c", V2)]);
-    assert_none_deleted(audit, begun, "the past");
+    assert_none_deleted(scenario, begun, "the past");
 }
 
 fn restart(operator: &Operator) {
@@ -91,7 +93,7 @@ fn lied_to(operator: &Operator, proxy: &LyingProxy, kind: Option<&'static str>, 
         None => proxy.set_lie(lie),
     }
     eventually("it lists again", || proxy.lies_served() > before + 1);
-    thread::sleep(if kind.is_some() { A_WHILE / 2 } else { A_WHILE });
+    thread::sleep(long(LONG_WHILE, if kind.is_some() { A_WHILE / 2 } else { A_WHILE }));
     assert!(operator.process().unwrap().is_running(), "{lie:?} of {kind:?} ended it");
 }
 
@@ -103,8 +105,8 @@ fn truth_comes_back(scenario: &Scenario, operator: &Operator, proxy: &LyingProxy
 
 /// Asserts that nothing was deleted, neither by the operator nor by garbage collection, which deletes objects without an
 /// owner.
-fn assert_none_deleted(audit: &Audit, begun: Mark, when: &str) {
-    let mut deleted = audit.writes_since(begun).unwrap();
+fn assert_none_deleted(scenario: &Scenario, begun: Mark, when: &str) {
+    let mut deleted = scenario.writes_since(begun);
     deleted.retain(|write| {
         write.verb.starts_with("delete") && !["leases", "pods", "events"].contains(&&*write.resource)
     });

@@ -6,7 +6,6 @@ use std::path::Path;
 use stackflux_testbed::{LyingProxy, Operator, Testbed};
 
 use super::account::the_installed_account_may_do_all_that_it_has_to;
-use super::quiet::nothing_is_written_when_nothing_changes;
 use super::scenario::{Alone, SHORT_LEASE, TIMEOUT, eventually, leads};
 use super::secrets::only_named_secrets_are_read_and_none_is_shown;
 use crate::definitions::apply_definitions;
@@ -19,7 +18,6 @@ fn operator_sends_only_required_requests() {
     restarted_operator_leads_again_and_writes_only_its_lease(&alone.testbed);
     the_installed_account_may_do_all_that_it_has_to(&alone.testbed);
     only_named_secrets_are_read_and_none_is_shown(&alone.testbed);
-    nothing_is_written_when_nothing_changes(&alone.testbed);
 }
 
 /// The first part: no ClusterStack exists yet.

@@ -5,19 +5,17 @@ use std::fs;
 use serde_json::json;
 use stackflux::runtime::api_server::TEST_FAILED;
 
-use super::scenario::{Alone, STACK, Scenario, V1, V2, addon_status, eventually};
+use super::scenario::{STACK, Scenario, V1, V2, addon_status, eventually};
 use super::state::generations;
-
-/// The prefix of a copy of the first release's chart of `monitoring`.
-const CHART: &str = "HelmChart monitoring-";
 
 /// Makes the addon `monitoring` of the second release a directory of manifests.
 fn monitoring_as_manifests(scenario: &Scenario) {
-    let addon = scenario.path(&format!("releases/{V2}/cluster-addon/monitoring"));
+    let name = scenario.addon("monitoring");
+    let addon = scenario.path(&format!("releases/{V2}/cluster-addon/{name}"));
     fs::remove_dir_all(&addon).unwrap();
     fs::create_dir(&addon).unwrap();
     let manifest =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n";
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}-form, namespace: kube-system}}\n");
     fs::write(addon.join("configmap.yaml"), manifest).unwrap();
 }
 
@@ -54,14 +52,15 @@ fn failed_patch_test_is_distinguished_from_a_refusal() {
     assert!(answer.contains(TEST_FAILED), "{answer}");
 }
 
-fn has_chart(scenario: &Scenario) -> bool {
-    generations(scenario).keys().any(|name| name.starts_with(CHART))
+/// Whether there is a copy of the chart of an addon.
+fn has_chart(scenario: &Scenario, addon: &str) -> bool {
+    let prefix = format!("HelmChart {}-", scenario.addon(addon));
+    generations(scenario).keys().any(|name| name.starts_with(&prefix))
 }
 
 #[test]
 fn replaced_object_is_deleted() {
-    let alone = Alone::start(&["one"]);
-    let scenario = Scenario::on(&alone.testbed, "replaced");
+    let scenario = Scenario::shared("replaced");
     scenario.publish(&[V1, V2]);
     monitoring_as_manifests(&scenario);
     scenario.push("the second release has monitoring as manifests");
@@ -70,7 +69,7 @@ fn replaced_object_is_deleted() {
     scenario.wait_ready("clusterstack", STACK);
     scenario.create_cluster("a", V1, "one");
     scenario.wait_addons("a");
-    assert!(has_chart(&scenario));
+    assert!(has_chart(&scenario, "monitoring"));
     an_addon_in_another_form(&scenario);
     another_source(&scenario);
     copies_of_an_old_release(&scenario);
@@ -79,12 +78,13 @@ fn replaced_object_is_deleted() {
 /// The chart is uninstalled, and then the manifests are applied.
 fn an_addon_in_another_form(scenario: &Scenario) {
     scenario.upgrade("a", V2);
-    scenario.wait_gone("helmrelease", "a.monitoring");
+    scenario.wait_gone("helmrelease", &scenario.object("a", "monitoring"));
     let workload = scenario.testbed.workload("one").unwrap();
-    assert!(workload.helm_revisions("kube-system", "monitoring").unwrap().is_empty(), "uninstalled by Flux");
+    let name = scenario.addon("monitoring");
+    assert!(workload.helm_revisions("kube-system", &name).unwrap().is_empty(), "uninstalled by Flux");
     let addon = scenario.wait_at("a", V2);
     assert_eq!(addon["status"]["pruned"]["count"], 1, "it spends the budget: {addon:#}");
-    let monitoring = addon_status(&addon, "monitoring").unwrap();
+    let monitoring = addon_status(&addon, &name).unwrap();
     assert_eq!(
         (&monitoring["object"]["kind"], &monitoring["phase"]),
         (&json!("Kustomization"), &json!("Applied"))
@@ -119,7 +119,7 @@ fn another_source(scenario: &Scenario) {
 
 /// Copies that no cluster uses are deleted with their release.
 fn copies_of_an_old_release(scenario: &Scenario) {
-    assert!(has_chart(scenario), "its release is there");
+    assert!(has_chart(scenario, "monitoring"), "its release is there");
     let more = json!({
         "flux": {"sources": "PerNamespace"},
         "source": {"gitRepositoryRef": {"name": "stacks"}},
@@ -128,10 +128,9 @@ fn copies_of_an_old_release(scenario: &Scenario) {
     scenario.apply_stack(&["v2"], &more);
     scenario.retire(V1);
     scenario.wait_gone("clusterstackrelease", V1);
-    eventually("the chart is gone", || !has_chart(scenario));
+    eventually("the chart is gone", || !has_chart(scenario, "monitoring"));
     scenario.wait_addons("a");
     for addon in ["cni", "ccm"] {
-        let prefix = format!("HelmChart {addon}-");
-        assert!(generations(scenario).keys().any(|name| name.starts_with(&prefix)), "{addon} is in use");
+        assert!(has_chart(scenario, addon), "{addon} is in use");
     }
 }

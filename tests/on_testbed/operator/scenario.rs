@@ -2,6 +2,7 @@
 
 mod alone;
 mod at_once;
+mod long;
 mod policy;
 mod releases;
 
@@ -21,6 +22,7 @@ use crate::support::scratch;
 
 pub(crate) use alone::Alone;
 pub(crate) use at_once::at_once;
+pub(crate) use long::long;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
@@ -58,6 +60,14 @@ impl Scenario<'static> {
     /// On the testbed that tests share.
     pub(crate) fn shared(name: &str) -> Self {
         Self::beside_others(Testbed::shared(), name)
+    }
+
+    /// The same with the addons of another scenario, which [`Scenario::suspend_all`] must have ended: the end states of
+    /// the two can be compared.
+    pub(crate) fn shared_with_addons_of(name: &str, other: &Self) -> Self {
+        let mut scenario = Self::on(Testbed::shared(), name);
+        scenario.prefix.clone_from(&other.prefix);
+        scenario
     }
 }
 

@@ -1,11 +1,13 @@
 //! The whole state of a scenario as a value: two scenarios with the same end state are equal, however they reached it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use stackflux::api::labels;
 
-use super::scenario::Scenario;
+use super::scenario::{Scenario, TIMEOUT, eventually};
 
 /// The kinds that the operator writes in a namespace, except events.
 pub(crate) const WRITTEN: [&str; 7] = [
@@ -24,6 +26,27 @@ pub(crate) fn of(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
     let text = serde_json::to_string(&summary).unwrap();
     let text = text.replace(&scenario.namespace, "<namespace>").replace(commit, "<commit>");
     serde_json::from_str(&text.replace(&commit[..12], "<commit>")).unwrap()
+}
+
+/// Waits until the state stays for a second, and returns it: a status can say that all is ready before its last number is
+/// written.
+pub(crate) fn settled(scenario: &Scenario, commit: &str) -> BTreeMap<String, Value> {
+    let mut state = of(scenario, commit);
+    eventually("nothing changes for a second", || {
+        thread::sleep(Duration::from_secs(1));
+        let before = std::mem::replace(&mut state, of(scenario, commit));
+        state == before
+    });
+    state
+}
+
+/// Waits until a scenario is in a state, and fails with the differences if it never is.
+pub(crate) fn wait_for(state: &BTreeMap<String, Value>, scenario: &Scenario, commit: &str) {
+    let begun = Instant::now();
+    while of(scenario, commit) != *state && begun.elapsed() < TIMEOUT {
+        thread::sleep(Duration::from_millis(500));
+    }
+    assert_same(state, &of(scenario, commit));
 }
 
 /// Fails if two scenarios differ, with the differences.
