@@ -1,6 +1,7 @@
 //! Flux's controllers, outside a cluster.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cluster::Cluster;
@@ -35,6 +36,10 @@ pub(crate) fn release_lease(management: &Cluster, component: &str) -> Result<()>
 /// Starts the wanted ones of source-, kustomize- and helm-controller on the management cluster, whose CRDs must be
 /// established, and waits until they are ready.
 pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
+    let directory = directory(site);
+    fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
+    // Written once, before the first controller can read it.
+    election::set_namespace(&directory, NAMESPACE)?;
     let mut started = Vec::new();
     for name in site.options.flux {
         let no_references = format!("--no-cross-namespace-refs={}", site.options.no_cross_namespace_refs);
@@ -51,6 +56,11 @@ pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
         site.supervisor.wait(&process, move || probe::answers(health_port, "/readyz"))?;
     }
     Ok(())
+}
+
+/// The directory that the controllers are started in.
+fn directory(site: &Site<'_>) -> PathBuf {
+    site.supervisor.data().join("flux")
 }
 
 fn source_flags(site: &Site<'_>) -> Result<Vec<String>> {
@@ -71,12 +81,9 @@ fn start_controller(
     flags: &[String],
 ) -> Result<(Process, u16)> {
     let health_port = site.ports.free()?;
-    let directory = site.supervisor.data().join("flux");
-    fs::create_dir_all(&directory).context(|| format!("cannot create {}", directory.display()))?;
-    election::set_namespace(&directory, NAMESPACE)?;
     let mut command = Command::new(site.toolbox.program(name)?);
     command
-        .current_dir(&directory)
+        .current_dir(directory(site))
         .env("KUBECONFIG", &management.kubeconfig)
         .env("RUNTIME_NAMESPACE", NAMESPACE)
         // No notification-controller runs; dependants are requeued soon.
