@@ -198,3 +198,27 @@ async fn without_foreign_fields(
     let operations: Value = std::iter::once(test).chain(remove).collect();
     context.api.patch(key, operations, &kind).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::fixture::Fixture;
+
+    #[test]
+    fn write_has_the_state_that_it_is_decided_for() {
+        let plan = Fixture::new().plan("v1", &["c1"]);
+        let planned = plan.addons().next().unwrap();
+        for (over, expected) in [
+            (Precondition::Absent, json!({"resourceVersion": ABSENT})),
+            (Precondition::Unchanged("7".to_owned()), json!({"resourceVersion": "7"})),
+            (Precondition::Same("u".to_owned()), json!({"uid": "u"})),
+        ] {
+            let (owners, before, manager) = (Vec::new(), None, None);
+            let decided = Apply { over, before, owners, is_repair: false, manager };
+            let written = super::over(planned, &decided);
+            let mut expected_metadata = planned.value["metadata"].clone();
+            expected_metadata.as_object_mut().unwrap().extend(expected.as_object().cloned().unwrap());
+            assert_eq!(written["metadata"], expected_metadata);
+        }
+    }
+}

@@ -148,12 +148,18 @@ fn held_cluster_keeps_addons_of_previous_release() {
 fn paused_cluster_reports_only_the_pause() {
     let mut scene = Scene::new();
     scene.addon = delivered_before();
+    let asked = json!({
+        "metadata": {"annotations": {labels::REQUESTED_AT: "two"}}, "status": {"lastHandledReconcileAt": "one"},
+    });
+    merge(&mut scene.addon, &asked);
     scene.cluster = cluster(&json!({"spec": {"paused": true}}));
     let facts = scene.facts_of(Target::Paused);
     let receipts = Receipts::without_writes(&facts, &decide(&facts));
     let outcome = roll_up(&facts, &receipts, &Pruning::default());
     let available = outcome.status.conditions.iter().find(|it| it.type_ == "ClusterAvailable").unwrap();
     assert_eq!(available.reason, "Paused");
+    let handled = outcome.status.last_handled_reconcile_at.as_deref();
+    assert_eq!(handled, Some("one"), "nothing has carried out the request");
     let before = cluster_addon(&scene.addon).status.unwrap();
     assert_eq!(outcome.status.release.unwrap().desired, before.release.unwrap().desired);
     assert_eq!(outcome.status.addons[0].expected, before.addons[0].expected);

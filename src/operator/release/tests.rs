@@ -152,6 +152,19 @@ fn clusters_have_release_with_known_content_only() {
 }
 
 #[test]
+fn clusters_know_whether_their_stack_is_suspended() {
+    let object = release();
+    for suspend in [false, true] {
+        let mut stack = stack();
+        stack.spec.suspend = suspend;
+        let facts = facts(&object, Some(&stack), Some(known()));
+        let outcome = roll_up(&facts, &decide(&facts), &Receipts::default());
+        let Share::Changed(Some(Resolution::Usable(resolved))) = &outcome.share else { panic!() };
+        assert_eq!(resolved.suspended, suspend);
+    }
+}
+
+#[test]
 fn release_without_a_plan_is_not_ready() {
     let (stack, object) = (stack(), release());
     let error = PlanError::Name("_".parse::<ReleaseName>().unwrap_err());

@@ -93,3 +93,35 @@ pub(super) fn not_applied(users: &[User]) -> Vec<String> {
     };
     users.iter().filter(is_behind).map(|user| Key::of(&*user.cluster).to_string()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cluster_is_ready_by_the_ready_of_its_release() {
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": {"name": "a", "namespace": "team", "uid": "a"},
+            "spec": {"topology": {"classRef": {"name": "docker-demo-1-34-v2"}}},
+        });
+        let cluster: ClusterObject = serde_json::from_value(cluster).unwrap();
+        let release = "docker-demo-1-34-v2".parse().unwrap();
+        for (uid, desired, expected, why) in [
+            ("a", "docker-demo-1-34-v2", true, "it reports this Cluster and release"),
+            ("a", "docker-demo-1-34-v1", false, "the Cluster had another release"),
+            ("b", "docker-demo-1-34-v2", false, "another Cluster had the name"),
+        ] {
+            let addon = json!({
+                "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+                "metadata": {"name": "cluster-addon-a", "namespace": "team"},
+                "spec": {"clusterRef": {"name": "a", "uid": uid}},
+                "status": {"release": {"desired": desired}},
+            });
+            let addon = serde_json::from_value(addon).unwrap();
+            assert_eq!(ready(&addon, &cluster, &release).is_some(), expected, "{why}");
+        }
+    }
+}

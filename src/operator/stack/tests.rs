@@ -257,3 +257,19 @@ fn refused_release_hides_no_issue_of_the_release() {
         assert_eq!(condition(&outcome, "ReleasesSynced").1, expected);
     }
 }
+
+#[test]
+fn release_of_a_cluster_is_counted_as_used() {
+    let mut facts = facts();
+    let cluster = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "a", "namespace": "stacks"},
+    });
+    let cluster = Arc::new(serde_json::from_value(cluster).unwrap());
+    for (clusters, expected) in [(vec![], (0, 1)), (vec![cluster], (1, 0))] {
+        facts.releases.clusters = [(name("v0"), clusters)].into();
+        let decision = decide(&facts);
+        let outcome = roll_up(&facts, &decision, &receipts(&facts, None));
+        let counts = outcome.status.releases.unwrap();
+        assert_eq!((counts.used, counts.unused), expected);
+    }
+}

@@ -116,3 +116,32 @@ fn commit_of_another_history_is_lost() {
     let done = pass(&remote, clones.path(), before, other);
     assert_eq!((done.lost, done.is_changed_by_others), (Some(ours), true));
 }
+
+/// Returns a pass that commits the objects of a release.
+fn first_commit(remote: &Path, clones: &Path) -> Job {
+    let change = Change::Planned(Arc::new(Fixture::new().plan("v1", &[])));
+    Job { batch: [(Subject::Release("v1".to_owned()), change)].into(), ..job(remote, clones) }
+}
+
+#[test]
+fn only_the_leader_pushes() {
+    let ((_directory, remote), clones) = (bare(), TempDir::new().unwrap());
+    let follower = Job { may_write: Box::new(|| false), ..first_commit(&remote, clones.path()) };
+    let refused = follower.run().err().unwrap();
+    assert!(matches!(refused, PushUpdateError::Change(ChangeError::NotLeader)), "{refused}");
+    let has_branch = || Repository::open_bare(&remote).unwrap().find_reference("refs/heads/main").is_ok();
+    assert!(!has_branch());
+    assert!(first_commit(&remote, clones.path()).run().unwrap().pushed.is_some() && has_branch());
+}
+
+#[test]
+fn first_commit_lacks_no_object_that_flux_applied() {
+    let ((_directory, remote), clones) = (bare(), TempDir::new().unwrap());
+    let of_cluster = Fixture::new().plan("v1", &["one"]);
+    let object = of_cluster.addons().next().unwrap().id.clone();
+    let applied = [(object, Subject::Cluster(Key::new("stacks", "one")))].into();
+    let done = Job { applied, ..first_commit(&remote, clones.path()) }.run().unwrap();
+    assert_eq!(done.pushed, None);
+    let reasons: Vec<Reason> = done.held.values().map(|hold| hold.reason).collect();
+    assert_eq!(reasons, [Reason::PushFailed]);
+}
