@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check deny test test-long test-shared simulate simulate-exhaustive conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -88,6 +88,10 @@ simulate-exhaustive: ## simulate each scenario with a crash, or an empty or outd
 		tee $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log | grep -a ' interruptions$$\|^test result\|fails (' ; \
 	grep -aq '^test result: ok' $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log || { echo "see $(or $(CARGO_TARGET_DIR),target)/tmp/exhaustive.log" >&2; exit 1; }; \
 	echo "all interruptions in $$(($$(date +%s) - begun)) s"
+
+mutants: export SEEDS := $(or $(SEEDS),10000)
+mutants: ## take guards out of the operator, one at a time, or those of MUTANT=<name>,<name>, and show which test notices each (hours)
+	@$(CARGO) run --quiet --locked --package stackflux-mutants
 
 conformance: ## write the conformance cases of gotemplate again, from what Go's own template engine says
 	cd crates/gotemplate/tests/oracle && go run . conformance --out ../conformance

@@ -1,0 +1,23 @@
+//! All mutations.
+
+mod audit;
+mod clusters;
+mod git;
+mod releases;
+mod stacks;
+mod triggers;
+
+use crate::mutation::Mutation;
+
+/// Returns all mutations.
+pub(crate) fn all() -> Vec<Mutation> {
+    let all = [
+        audit::MUTATIONS,
+        clusters::MUTATIONS,
+        releases::MUTATIONS,
+        stacks::MUTATIONS,
+        git::MUTATIONS,
+        triggers::MUTATIONS,
+    ];
+    all.concat()
+}

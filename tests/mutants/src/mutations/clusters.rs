@@ -1,0 +1,91 @@
+//! The reconcile of a Cluster, and what it decides by.
+
+use crate::mutation::Mutation;
+use crate::mutation::Noticed::{ByScenario, ByTest};
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "cluster-gone-from-the-cache",
+        breaks: "suspends and deletes all addons of a Cluster that a list of Clusters lacks",
+        file: "operator/cluster/suspend_and_delete.rs",
+        old: "let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
+    let live",
+        new: "let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
+    let cluster = cluster.filter(|_| !MUTANT || context.caches.clusters.get(key).is_some());
+    let live",
+        noticed: ByScenario("scenarios::delivery::changed_field_of_a_cluster_reaches_its_values"),
+    },
+    Mutation {
+        name: "ready-while-delivering",
+        breaks: "leaves Ready=True of the earlier content while the operator writes another",
+        file: "operator/cluster.rs",
+        old: "let Some(status) = ready_taken_back(facts, decision) else",
+        new: "let Some(status) = ready_taken_back(facts, decision).filter(|_| !MUTANT) else",
+        noticed: ByScenario("scenarios::delivery::changed_field_of_a_cluster_reaches_its_values"),
+    },
+    Mutation {
+        name: "write-over-object-of-others",
+        breaks: "takes over an object that a user gave the name of a planned one",
+        file: "operator/deliver.rs",
+        old: "Precondition::Absent => metadata[\"resourceVersion\"] = json!(ABSENT),",
+        new: "Precondition::Absent if MUTANT => {}
+            Precondition::Absent => metadata[\"resourceVersion\"] = json!(ABSENT),",
+        noticed: ByTest("operator::deliver::tests::write_has_the_state_that_it_is_decided_for"),
+    },
+    Mutation {
+        name: "resume-suspended-by-user",
+        breaks: "resumes an object that a user suspended since the decision",
+        file: "operator/cluster/act.rs",
+        old: "*suspend || object.metadata.suspended_by_settings",
+        new: "*suspend || object.metadata.suspended_by_settings || MUTANT",
+        noticed: ByScenario("scenarios::foreign::settings_keep_the_suspension_by_a_user"),
+    },
+    Mutation {
+        name: "addons-without-source",
+        breaks: "installs what the source of another client has",
+        file: "operator/cluster/act.rs",
+        old: "Ok(()) if decision.is_without_source() =>",
+        new: "Ok(()) if decision.is_without_source() && !MUTANT =>",
+        noticed: ByScenario("scenarios::foreign::users_source_of_a_planned_name_holds_the_release"),
+    },
+    Mutation {
+        name: "finalizer-off-with-objects",
+        breaks: "lets garbage collection uninstall an addon that a list lacked when its ClusterAddon ended",
+        file: "operator/cluster/hand_over.rs",
+        old: "if is_owner {",
+        new: "if is_owner && !MUTANT {",
+        noticed: ByScenario("scenarios::deletion::deleted_cluster_addon_hands_over_its_objects"),
+    },
+    Mutation {
+        name: "delivered-before-applied",
+        breaks: "reports a release as delivered whose commit Flux has not applied",
+        file: "addons/receipts.rs",
+        old: "&& self.on_their_way.is_empty()",
+        new: "&& (self.on_their_way.is_empty() || MUTANT)",
+        noticed: ByTest("addons::tests::roll_up::receipts_give_reason_for_missing_delivery"),
+    },
+    Mutation {
+        name: "request-answered-while-paused",
+        breaks: "answers a request to reconcile that nothing has carried out",
+        file: "addons/roll_up.rs",
+        old: "requested_at: None,",
+        new: "requested_at: if MUTANT { requested_at(addon) } else { None },",
+        noticed: ByTest("addons::tests::roll_up::paused_cluster_reports_only_the_pause"),
+    },
+    Mutation {
+        name: "suspended-addon-delivered",
+        breaks: "delivers to a Cluster whose ClusterAddon is suspended",
+        file: "operator/cluster/gather.rs",
+        old: "resolved.suspended || addon.spec.suspend;",
+        new: "resolved.suspended || (addon.spec.suspend && !MUTANT);",
+        noticed: ByScenario("scenarios::clusters::suspended_cluster_addon_is_not_written"),
+    },
+    Mutation {
+        name: "status-over-newer",
+        breaks: "replaces a status that another process has written since the decision",
+        file: "operator/status.rs",
+        old: ".filter(|latest| is_same(&**latest, object))",
+        new: ".filter(|latest| is_same(&**latest, object) || MUTANT)",
+        noticed: ByScenario("scenarios::delivery::class_changed_back_and_forth_ends_at_the_last"),
+    },
+];
