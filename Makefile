@@ -60,7 +60,7 @@ test: ## all tests of the repository, and the seconds of each scenario on the te
 
 # CONTRIBUTING.md has the reason of each.
 LONG := leaders lies outages quiet
-test-long: ## the scenarios on the testbed that find more the longer they wait (20 minutes)
+test-long: ## the scenarios on the testbed that find more the longer they wait (six minutes)
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
 
 test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))

