@@ -35,8 +35,8 @@ pub(crate) struct Request {
 /// The deletions of the operator, and what it asked before them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deletions {
-    /// The positions in the log at which each reconcile asked for objects.
-    asked: BTreeMap<usize, Vec<usize>>,
+    /// The position in the log at which each reconcile last asked for an object or for a list.
+    asked: BTreeMap<usize, BTreeMap<Place, usize>>,
     /// The time of the deletions that the status of each object (by UID) has to count, and the UIDs of what was deleted.
     counted: BTreeMap<String, BTreeMap<String, Millis>>,
     /// The UIDs of what was deleted with a cause.
@@ -54,9 +54,9 @@ enum Cause {
 type Checked = Result<(), (Rule, String)>;
 
 impl Deletions {
-    /// Records that a reconcile asked for an object.
-    pub(crate) fn asked(&mut self, reconcile: usize, position: usize) {
-        self.asked.entry(reconcile).or_default().push(position);
+    /// Records that a reconcile asked for an object or for a list.
+    pub(crate) fn asked(&mut self, reconcile: usize, place: Place, position: usize) {
+        self.asked.entry(reconcile).or_default().insert(place, position);
     }
 
     /// Checks a deletion.
@@ -71,9 +71,12 @@ impl Deletions {
         if decided != uid {
             return Err((Rule::DeletionOfAnother, format!("{name} with UID {uid} instead of {decided}")));
         }
-        let asked = self.asked.get(&request.reconcile).map(Vec::as_slice).unwrap_or_default();
+        let asked = self.asked.get(&request.reconcile).into_iter().flatten();
+        // Only a list of Clusters says that none uses a release.
+        let is_of_cause = |place: &Place| object["kind"] != "ClusterStackRelease" || place.2.is_empty();
+        let asked = asked.filter(|(place, _)| is_of_cause(place)).map(|(_, position)| *position);
         let cause_at = |position| cause(Past::new(server, position), now, object);
-        let found = asked.iter().copied().chain([request.before]).find_map(cause_at);
+        let found = asked.chain([request.before]).find_map(cause_at);
         self.checked.insert(uid.to_owned());
         match found {
             None => Err((Rule::DeletionWithoutCause, name)),
@@ -118,7 +121,7 @@ fn cause(past: Past, now: Past, object: &Value) -> Option<Cause> {
     let kind = text(&object["kind"]);
     let free = |is_cause: bool| is_cause.then_some(Cause::Free);
     match kind {
-        "ClusterAddon" => free(is_cluster_gone(past, object) || is_orphaned(past)),
+        "ClusterAddon" => free(is_cluster_gone(past, object) || is_orphaned(past, object)),
         "ClusterStackRelease" => of_release(past, now, object),
         "HelmRelease" | "Kustomization" if !text(&object["metadata"]["labels"][CLUSTER]).is_empty() => {
             of_addon(past, object, kind)
@@ -141,9 +144,15 @@ fn is_terminating(past: Past, namespace: &str) -> bool {
     past.named("Namespace", "", namespace).is_none_or(is_deleting)
 }
 
-/// Whether a deleted `ClusterStack` orphans everything.
-fn is_orphaned(past: Past) -> bool {
-    past.list("ClusterStack").into_iter().any(is_orphaning)
+/// Whether a deleted `ClusterStack` orphans the release of a `ClusterAddon`.
+fn is_orphaned(past: Past, addon: &Value) -> bool {
+    let release = &addon["status"]["release"];
+    let names = [&release["applied"], &release["desired"]].map(text);
+    let releases = past.list("ClusterStackRelease").into_iter();
+    let mut releases = releases.filter(|release| names.contains(&text(&release["metadata"]["name"])));
+    let is_of_orphaning =
+        |owner: &Value| past.with_uid("ClusterStack", text(&owner["uid"])).is_some_and(is_orphaning);
+    releases.any(|release| is_orphaning(release) || owners(release, "ClusterStack").any(is_of_orphaning))
 }
 
 fn is_orphaning(object: &Value) -> bool {
@@ -167,7 +176,7 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     let cluster = past.named("Cluster", namespace, cluster_name);
     if object["spec"]["suspend"] == true {
         let is_gone = match addon {
-            Some(addon) => is_deleting(addon) || is_cluster_gone(past, addon),
+            Some(addon) => is_cluster_gone(past, addon),
             // The owner is deleted, or the object waits for the next one.
             None => owner.is_some() || cluster.is_none_or(is_deleting) || is_terminating(past, namespace),
         };
@@ -175,15 +184,20 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     }
     let (addon, cluster) = (addon?, cluster.filter(|cluster| !is_deleting(cluster))?);
     let is_same = addon["spec"]["clusterRef"]["uid"] == cluster["metadata"]["uid"];
-    let is_paused = cluster["spec"]["paused"] == true || addon["spec"]["suspend"] == true;
+    let is_paused = cluster["spec"]["paused"] == true
+        || cluster["metadata"]["annotations"].get("cluster.x-k8s.io/paused").is_some()
+        || addon["spec"]["suspend"] == true;
     let class = &cluster["spec"]["topology"]["classRef"];
     let of = class.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
     let release = past.named("ClusterStackRelease", of, text(&class["name"]))?;
+    let is_suspended = owners(release, "ClusterStack")
+        .filter_map(|owner| past.with_uid("ClusterStack", text(&owner["uid"])))
+        .any(|stack| stack["spec"]["suspend"] == true);
     let has_it = has_addon(release, text(&metadata["labels"][ADDON]), kind)?;
     let by = text(&addon["metadata"]["uid"]).to_owned();
     // Nothing is uninstalled that was never installed.
     let cause = if is_never_installed(object) { Cause::Free } else { Cause::Counted("ClusterAddon", by) };
-    (is_same && !is_paused && !has_it).then_some(cause)
+    (is_same && !is_paused && !is_suspended && !has_it).then_some(cause)
 }
 
 /// Whether an object has the name that its labels make.

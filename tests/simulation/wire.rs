@@ -217,7 +217,7 @@ impl Cluster {
             golden.push(write_line(call, known.as_deref(), &answer, self.server.log[before..].last()));
         }
         match call.method.as_str() {
-            "GET" => self.deletions.asked(sent.reconcile, before),
+            "GET" => self.deletions.asked(sent.reconcile, ApiServer::place_of(call), before),
             "POST" => {
                 let (reason, note) = (&answer.body["reason"], &answer.body["note"]);
                 self.log.push(format!("event: {}: {note}", reason.as_str().unwrap_or_default()));
