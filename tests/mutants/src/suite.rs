@@ -84,7 +84,7 @@ impl Suite {
         // Only this process: the tests start no others.
         _ = child.kill();
         _ = child.wait();
-        found
+        Ok(found)
     }
 }
 
@@ -102,8 +102,8 @@ fn built(tree: &Tree, arguments: &[&str]) -> Result<PathBuf> {
         .output()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
-    let program = text.lines().filter(|line| line.trim_start().starts_with("Executable"));
-    let program = program.filter_map(|line| Some(line.rsplit_once('(')?.1.trim_end_matches(')'))).next();
+    let mut program = text.lines().filter(|line| line.trim_start().starts_with("Executable"));
+    let program = program.find_map(|line| Some(line.rsplit_once('(')?.1.trim_end_matches(')')));
     match program {
         Some(program) if output.status.success() => Ok(tree.directory.join(program)),
         _ => Err(format!("the copy with all mutations cannot be built:\n{text}")),
@@ -136,7 +136,7 @@ fn lines(child: &mut Child) -> Receiver<Line> {
 }
 
 /// Waits for the first test that fails, or for the end.
-fn first_failure(lines: &Receiver<Line>) -> Result<Option<Finding>> {
+fn first_failure(lines: &Receiver<Line>) -> Option<Finding> {
     let end = Instant::now() + TIMEOUT;
     let (mut failed, mut until, mut errors, mut is_done) = (None, end, Vec::new(), false);
     loop {
@@ -152,20 +152,18 @@ fn first_failure(lines: &Receiver<Line>) -> Result<Option<Finding>> {
             }
             Err(RecvTimeoutError::Timeout) if failed.is_none() => {
                 let why = format!("it does not end within {} s", TIMEOUT.as_secs());
-                return Ok(Some(Finding { test: "all".to_owned(), why, log: tail(&errors) }));
+                return Some(Finding { test: "all".to_owned(), why, log: tail(&errors) });
             }
             Err(_) => break,
         }
     }
     match failed {
-        Some(test) => Ok(Some(Finding { why: why(&test, &errors), test, log: tail(&errors) })),
-        None if is_done => Ok(None),
+        Some(test) => Some(Finding { why: why(&test, &errors), test, log: tail(&errors) }),
+        None if is_done => None,
         // It ended in the middle of a test.
-        None => Ok(Some(Finding {
-            test: "all".to_owned(),
-            why: "the process ended".to_owned(),
-            log: tail(&errors),
-        })),
+        None => {
+            Some(Finding { test: "all".to_owned(), why: "the process ended".to_owned(), log: tail(&errors) })
+        }
     }
 }
 
