@@ -149,13 +149,6 @@ pub fn remove_from_git<K: Resource>(context: &Context, object: &K, kind: &K::Dyn
     remove_from_git_of(context, &id, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
 }
 
-/// Returns the `ClusterStack` that commits an object of a Cluster's addons, if the cache lacks it.
-pub fn unknown_committer(context: &Context, object: &ObjectMeta) -> Option<Key> {
-    let ("ClusterAddon", owner) = owner_of_applied(object)? else { return None };
-    let stack = committing_stack(&*context.caches.addons.get(&owner)?)?;
-    context.caches.stacks.get(&stack).is_none().then_some(stack)
-}
-
 /// Whether [`remove_from_git`] removed an object of a Cluster from the repository and Flux did not delete it yet.
 pub fn is_removed_from_git(context: &Context, object: &FluxObject) -> bool {
     let Some(("ClusterAddon", owner)) = owner_of_applied(object.meta()) else { return false };

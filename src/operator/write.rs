@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::annotations;
 use super::caches::Stored;
 use super::context::Context;
-use super::git_delivery::{remove_from_git, unknown_committer};
-use crate::api::ClusterStack;
+use super::git_delivery::remove_from_git;
+use super::objects::{committing_stack, owner_of_applied};
+use crate::api::{ClusterAddon, ClusterStack};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::{Deleted, RequestError};
@@ -115,16 +117,29 @@ pub async fn delete_unchanged(context: &Context, object: &FluxObject) -> Result<
     }
 }
 
+/// Fetches the `ClusterAddon` of an object that Flux applies, and the `ClusterStack` that commits it, if the cache lacks them: a
+/// list may have lacked them, and Flux would apply again what only the operator deletes.
+async fn fetch_committer(context: &Context, object: &ObjectMeta) -> Result<(), RequestError> {
+    let Some(("ClusterAddon", owner)) = owner_of_applied(object) else { return Ok(()) };
+    if context.caches.addons.get(&owner).is_none() {
+        refresh::<ClusterAddon>(context, &owner).await?;
+    }
+    let addon = context.caches.addons.get(&owner);
+    match addon.and_then(|addon| committing_stack(&addon)) {
+        Some(stack) if context.caches.stacks.get(&stack).is_none() => {
+            refresh::<ClusterStack>(context, &stack).await
+        }
+        _ => Ok(()),
+    }
+}
+
 async fn delete_if<K: Stored>(
     context: &Context,
     object: &K,
     version: Option<String>,
 ) -> Result<bool, RequestError> {
     let (key, kind) = (Key::of(object), object.resource());
-    if let Some(stack) = unknown_committer(context, object.meta()) {
-        // A list may have lacked it: Flux would apply again what only the operator deletes.
-        refresh::<ClusterStack>(context, &stack).await?;
-    }
+    fetch_committer(context, object.meta()).await?;
     if object.meta().deletion_timestamp.is_some() || remove_from_git(context, object, &kind) {
         return Ok(false);
     }

@@ -7,9 +7,6 @@ use crate::driver::{Checkpoint, InterruptionKind, Simulation};
 use crate::properties::{Order, ended, outcome, runtime};
 use crate::random::Random;
 
-/// Maximum number of effects of a scenario.
-const MAX_EFFECTS: usize = 1000;
-
 /// The interruptions that are wanted instead of seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -43,25 +40,26 @@ pub(crate) fn run(
     scenario: impl Fn(&mut Simulation),
 ) -> usize {
     let runtime = runtime();
-    let interrupted = |kind, effect| {
+    let simulation = || {
         let mut simulation = Simulation::new(Random::calm(), None, runtime);
         simulation.begin_from(checkpoint.cloned());
-        simulation.interrupt(kind, effect);
-        let outcome = outcome(&mut simulation, &scenario);
-        let order = Order::Interrupted(kind, effect);
-        if simulation.is_interrupted() {
-            ended(name, order, outcome, Some(first));
-        }
-        simulation.is_interrupted()
+        simulation
     };
-    if let Wanted::One(kind, effect) = *wanted {
-        return usize::from(interrupted(kind, effect));
+    let interruptions = match *wanted {
+        Wanted::One(kind, effect) => vec![(kind, effect)],
+        Wanted::All => {
+            let mut simulation = simulation();
+            simulation.note_interruptions();
+            ended(name, Order::Calm, outcome(&mut simulation, &scenario), Some(first));
+            simulation.take_interruptions()
+        }
+    };
+    for (kind, effect) in &interruptions {
+        let mut simulation = simulation();
+        simulation.interrupt(*kind, *effect);
+        let outcome = outcome(&mut simulation, &scenario);
+        ended(name, Order::Interrupted(*kind, *effect), outcome, Some(first));
+        assert!(simulation.is_interrupted(), "{name} has no effect {effect}");
     }
-    let mut count = 0;
-    for kind in InterruptionKind::all() {
-        let effects = (1..=MAX_EFFECTS).take_while(|effect| interrupted(kind, *effect)).count();
-        assert!(effects < MAX_EFFECTS, "{name} has more than {MAX_EFFECTS} effects");
-        count += effects;
-    }
-    count
+    interruptions.len()
 }

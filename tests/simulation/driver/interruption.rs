@@ -50,6 +50,8 @@ pub(super) struct Interruption {
     due: Option<(Kind, usize)>,
     /// Number of effects so far. Those of a first delivery that is a scenario of its own do not count.
     effects: usize,
+    /// The interruptions that make a difference, with the numbers of their effects, if they are noted.
+    noted: Option<Vec<(Kind, usize)>>,
     /// The position in the API server's log at which nothing was left to do.
     settled: usize,
 }
@@ -58,6 +60,7 @@ impl Interruption {
     /// Counts the effects from now on.
     pub(super) fn begin(&mut self) {
         self.effects = 0;
+        self.noted = self.noted.take().map(|_| Vec::new());
     }
 
     /// The position in the API server's log at which nothing was left to do.
@@ -78,6 +81,31 @@ impl Simulation {
         self.interruption.due.is_none()
     }
 
+    /// Notes the interruptions that make a difference.
+    pub(crate) fn note_interruptions(&mut self) {
+        self.interruption.noted = Some(Vec::new());
+    }
+
+    /// Takes what was noted.
+    pub(crate) fn take_interruptions(&mut self) -> Vec<(Kind, usize)> {
+        self.interruption.noted.take().unwrap_or_default()
+    }
+
+    fn note_possible(&mut self, kinds: Vec<Kind>) {
+        let Interruption { effects, settled, noted: Some(noted), .. } = &mut self.interruption else {
+            return;
+        };
+        let server = &self.wire.cluster().server;
+        let makes_a_difference = |kind: &Kind| match kind {
+            Kind::CrashBefore | Kind::CrashAfter => true,
+            Kind::EmptyList(kind) => server.places(number(kind)).next().is_some(),
+            Kind::OutdatedList(kind) => {
+                server.log[*settled..].iter().any(|entry| entry.place.0 == number(kind))
+            }
+        };
+        noted.extend(kinds.into_iter().filter(makes_a_difference).map(|kind| (kind, *effects)));
+    }
+
     /// Notes that nothing is left to do.
     pub(super) fn note_settled(&mut self) {
         self.interruption.settled = self.wire.cluster().server.log.len();
@@ -89,6 +117,7 @@ impl Simulation {
             return false;
         }
         self.interruption.effects += 1;
+        self.note_possible(Kind::all());
         match self.take_due(|kind| kind != Kind::CrashAfter) {
             Some(Kind::EmptyList(kind)) => self.list_wrongly(kind, None),
             Some(Kind::OutdatedList(kind)) => self.list_wrongly(kind, Some(self.interruption.settled)),
@@ -122,6 +151,7 @@ impl Simulation {
         self.wire.cluster().check_commit(&Commit { process, files, since });
         if !self.is_calm {
             self.interruption.effects += 1;
+            self.note_possible(vec![Kind::CrashAfter]);
             self.interrupt_after();
         }
     }
