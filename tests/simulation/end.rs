@@ -81,7 +81,7 @@ impl End<'_> {
         // The texts of Flux say whether it upgraded in between, before the operator restored what a user changed.
         let is_how = !self.is_ours && path.contains(".conditions[") && ["reason", "message"].contains(&name);
         // A process that crashes after the status counted a deletion leaves it to the next hour, which counts it again.
-        let is_budget = name == "count" && path.contains(".pruned");
+        let is_budget = path.ends_with(".status") && name.starts_with("pruned");
         is_counted || is_of_flux || is_how || is_budget
     }
 

@@ -169,6 +169,10 @@ impl Flux {
         if let Some(asked) = metadata["annotations"].get("reconcile.fluxcd.io/requestedAt") {
             status["lastHandledReconcileAt"] = asked.clone();
         }
+        let fleet = self.fleet.as_ref().filter(|_| kind == "Kustomization" && place.2 == FLEET);
+        if let Some(fleet) = fleet.filter(|_| status.get("lastAppliedRevision").is_some()) {
+            status["inventory"] = fleet.inventory();
+        }
         let before = server.log.len();
         server.merge_as("flux", place, true, &json!({"status": status}));
         let ready = &server.object(place)?["status"]["conditions"][0];

@@ -8,5 +8,6 @@ mod fixture;
 mod foreign;
 mod git;
 mod guards;
+mod regrets;
 mod releases;
 mod sources;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::status::done;
 use super::{number, place};
+use crate::api_server::kinds::{KINDS, Kind};
 use crate::api_server::{ApiServer, Place};
 
 /// The name of the `GitRepository` and of the `Kustomization` that follow the repository.
@@ -188,6 +189,15 @@ impl Fleet {
         self.applied.remove(&gone);
         server.delete_now(&gone);
         true
+    }
+
+    /// The inventory of the `Kustomization`: what it has applied, and would delete.
+    pub(super) fn inventory(&self) -> Value {
+        let id = |(kind, namespace, name): &Place| {
+            let Kind { group, name: kind, .. } = &KINDS[*kind];
+            json!({"id": format!("{namespace}_{name}_{group}_{kind}"), "v": "v1"})
+        };
+        json!({"entries": self.applied.iter().map(id).collect::<Vec<_>>()})
     }
 
     /// The objects of the directory at a commit, with the labels of the `Kustomization` that applies them.

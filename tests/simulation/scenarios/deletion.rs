@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{ADDON, OBJECTS, STACK, settle_with_budget, stack};
+use super::fixture::{ADDON, OBJECTS, STACK, orphan, settle_with_budget, stack};
 use crate::driver::Simulation;
 use crate::properties::{run, settle};
 use crate::repository::{V1, V2, WITHOUT_MONITORING};
@@ -22,10 +22,6 @@ fn expect_gone(simulation: &Simulation) {
         "{:?}",
         simulation.uninstalled()
     );
-}
-
-fn orphan() -> Value {
-    json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}})
 }
 
 #[test]

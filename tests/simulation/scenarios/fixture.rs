@@ -39,6 +39,11 @@ pub(super) fn stack(simulation: &Simulation, name: &str, versions: &[&str], more
     stack
 }
 
+/// The annotation that makes the deletion of a `ClusterStack` orphan everything.
+pub(super) fn orphan() -> Value {
+    json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/on-delete": "Orphan"}}})
+}
+
 fn cluster(simulation: &Simulation, name: &str, class: &str) -> Value {
     json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2",

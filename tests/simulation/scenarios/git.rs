@@ -112,6 +112,18 @@ fn addon_dropped_by_release_is_removed_from_git() {
 }
 
 #[test]
+fn recreated_cluster_waits_until_flux_has_deleted_the_objects() {
+    run("git-recreated", |simulation| {
+        deliver(simulation, &["v1"], V1);
+        simulation.delete("Cluster", "one");
+        simulation.at_any_time(|simulation| simulation.create_cluster("one", V1));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
+    });
+}
+
+#[test]
 fn lost_branch_keeps_addons_of_a_paused_cluster() {
     run("git-lost", |simulation| {
         deliver(simulation, &["v1"], V1);
