@@ -124,12 +124,14 @@ impl Truth {
         }
     }
 
-    /// Checks that no status is ready when an object of another plan comes: an operator that ends then would leave it so.
+    /// Checks that no status is ready when an object of another plan comes: an operator that ends then would leave it so. What
+    /// a request of an operator that has ended writes, the next one sees and takes back.
     fn compare_written(&mut self, cluster: &mut Cluster) {
         let kinds = ["HelmRelease", "Kustomization"].map(number);
-        let news = cluster.server.log[self.checked..].iter().filter(|entry| !entry.is_deleted);
+        let news = cluster.server.log.iter().enumerate().skip(self.checked);
+        let news = news.filter(|(_, entry)| !entry.is_deleted && kinds.contains(&entry.place.0));
         let mut lies = Vec::new();
-        for entry in news.filter(|entry| kinds.contains(&entry.place.0)) {
+        for (position, entry) in news {
             let plan = text(&entry.object, "/metadata/annotations/clusterstack.x-k8s.io~1digest");
             let (last, all) = self.planned.entry(entry.place.clone()).or_default();
             let is_known = all.contains(plan);
@@ -140,6 +142,7 @@ impl Truth {
             all.insert(plan.to_owned());
             if !is_same
                 && !is_lost
+                && !cluster.written_late.contains(&position)
                 && let Some(name) = ready_before(&cluster.server, entry)
             {
                 let (kind, object) = (text(&entry.object, "/kind"), &entry.place.2);

@@ -71,6 +71,8 @@ pub(crate) struct Cluster {
     reconcile: usize,
     /// What each reconcile knew when it began.
     pub(crate) known: BTreeMap<usize, Known>,
+    /// The positions in the log of what late requests wrote.
+    pub(crate) written_late: BTreeSet<usize>,
     /// The positions of written statuses in the log, with their reconciles.
     pub(crate) reported: Vec<(usize, usize)>,
     /// The time.
@@ -124,6 +126,7 @@ impl Wire {
             lost: Vec::new(),
             reconcile: 0,
             known: BTreeMap::new(),
+            written_late: BTreeSet::new(),
             reported: Vec::new(),
             now: 0,
             requests: None,

@@ -179,6 +179,7 @@ impl Cluster {
     fn answer_late(&mut self, sent: &Sent) -> Answer {
         let before = self.server.log.len();
         let answer = self.answer(sent, true);
+        self.written_late.extend(before..self.server.log.len());
         if let Some(written) = self.server.log.get(before).filter(|_| seam::is_status(&sent.call)) {
             let (place, mut newer) = (written.place.clone(), self.server.log[sent.position..before].iter());
             if newer.any(|entry| entry.place == place) {
