@@ -97,10 +97,6 @@ fn release_used_again_at_its_time_is_usable() {
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
-        simulation.reaches("a Cluster of a release that is being deleted", |state| {
-            state.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string()
-                && state.field("Cluster", "one", "/spec/topology/classRef/name") == V2
-        });
         simulation.at_any_time(|simulation| simulation.upgrade("one", V2));
         settle(simulation);
         simulation.wait(RETIREMENT_DELAY);
@@ -132,6 +128,10 @@ fn release_used_again_during_deletion_is_recreated() {
         settle_with_budget(simulation);
         assert!(simulation.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string());
         assert!(simulation.uninstalled().contains(&V2) && uid(simulation) == before);
+        simulation.reaches("a Cluster of a release that is being deleted", |state| {
+            state.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string()
+                && state.field("Cluster", "one", "/spec/topology/classRef/name") == V2
+        });
         simulation.at_any_time(|simulation| simulation.upgrade("one", V2));
         let release = hold(&json!([]));
         simulation.at_any_time(move |simulation| simulation.merge("ClusterStackRelease", V2, &release));
