@@ -125,7 +125,8 @@ async fn fetch_committer(context: &Context, object: &ObjectMeta) -> Result<(), R
         refresh::<ClusterAddon>(context, &owner).await?;
     }
     let addon = context.caches.addons.get(&owner);
-    match addon.and_then(|addon| committing_stack(&addon)) {
+    // A ClusterStack of another shard must not be cached: this operator would reconcile it.
+    match addon.and_then(|addon| committing_stack(&addon)).filter(|_| !context.is_sharded()) {
         Some(stack) if context.caches.stacks.get(&stack).is_none() => {
             refresh::<ClusterStack>(context, &stack).await
         }
