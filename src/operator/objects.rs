@@ -251,12 +251,6 @@ impl Cached for FluxObject {
     }
 }
 
-/// Whether a listed object has the owner with this UID.
-pub fn is_owned_by(object: &Value, uid: &str) -> bool {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    owners.into_iter().flatten().any(|owner| owner["uid"] == uid)
-}
-
 /// Returns an owner reference to an object of the operator, as one of several owners.
 pub fn owner_reference(object: &impl Resource<DynamicType = ()>) -> OwnerReference {
     // An object from the API server has a name and a UID.

@@ -128,6 +128,25 @@ impl ApiServer {
         }
     }
 
+    /// Lists the names of the objects of a kind in a namespace that have the owner with this UID, as [`Self::any_listed`] does.
+    pub async fn listed_of(
+        &self,
+        namespace: &str,
+        kind: &ApiResource,
+        owner: &str,
+    ) -> Result<Vec<String>, RequestError> {
+        let mut names = Vec::new();
+        let note = |object: Value| {
+            let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+            if owners.into_iter().flatten().any(|found| found["uid"] == owner) {
+                names.extend(object.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned));
+            }
+            false
+        };
+        self.any_listed(Some(namespace), kind, note).await?;
+        Ok(names)
+    }
+
     /// Applies an object (server-side, with force). `before` is the object's resource version, if known.
     pub async fn apply<K: Kind<DynamicType = ()>>(
         &self,

@@ -33,8 +33,6 @@ pub struct DeletionFacts<'a> {
     pub not_orphaned: BTreeSet<Key>,
     /// The objects of its source in the repository of `delivery.git`.
     pub committed: Vec<ObjectId>,
-    /// Whether the API server has a release of it, although none is known. Only gathered if none is.
-    pub has_unknown_releases: bool,
 }
 
 impl<'a> DeletionFacts<'a> {
@@ -50,7 +48,6 @@ impl<'a> DeletionFacts<'a> {
             last_used: None,
             not_orphaned: BTreeSet::new(),
             committed: Vec::new(),
-            has_unknown_releases: false,
         }
     }
 }
@@ -60,7 +57,7 @@ impl<'a> DeletionFacts<'a> {
 pub enum Deletion {
     /// It does not have the operator's finalizer: there is nothing to do.
     Finished,
-    /// The API server does not confirm that it is deleted, or that it has no releases: nothing is deleted.
+    /// The API server does not confirm that it is deleted: nothing is deleted.
     Unconfirmed,
     /// It is kept, and reconciled as before.
     Keep(Hold),
@@ -116,7 +113,6 @@ pub fn decide_deletion(facts: &DeletionFacts) -> Deletion {
         None if !facts.not_orphaned.is_empty() => {
             return Deletion::OrphanClusters(facts.not_orphaned.clone());
         }
-        None if facts.has_unknown_releases => return Deletion::Unconfirmed,
         None if facts.releases.is_empty() => {
             let committed = if orphan { Vec::new() } else { facts.committed.clone() };
             return Deletion::DeleteSource { orphan, committed };

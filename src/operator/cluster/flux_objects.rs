@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::ApiResource;
-use serde_json::Value;
 
 use super::super::context::Context;
-use super::super::objects::is_owned_by;
 use super::super::{annotations, write};
 use crate::addons::{is_labelled, is_still_owned};
 use crate::api::ClusterAddon;
@@ -48,19 +46,19 @@ pub(super) async fn owns_any(
     Ok(any)
 }
 
-/// Whether the API server lists an object that a `ClusterAddon` owns and that is not being deleted.
-pub(super) async fn any_listed(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
-    let uid = addon.uid().unwrap_or_default();
-    for kind in [FluxKind::HelmRelease, FluxKind::Kustomization] {
+/// Lists kind and name of the objects that a `ClusterAddon` owns.
+pub(super) async fn listed(
+    context: &Context,
+    addon: &ClusterAddon,
+) -> Result<BTreeSet<(FluxKind, String)>, RequestError> {
+    let (namespace, uid) = (addon.namespace().unwrap_or_default(), addon.uid().unwrap_or_default());
+    let mut found = BTreeSet::new();
+    for kind in FluxKind::DELIVERING {
         let resource = ApiResource::erase::<FluxObject>(&kind);
-        let is_its = |object: Value| {
-            is_owned_by(&object, &uid) && object.pointer("/metadata/deletionTimestamp").is_none()
-        };
-        if context.api.any_listed(addon.metadata.namespace.as_deref(), &resource, is_its).await? {
-            return Ok(true);
-        }
+        let names = context.api.listed_of(&namespace, &resource, &uid).await?;
+        found.extend(names.into_iter().map(|name| (kind, name)));
     }
-    Ok(false)
+    Ok(found)
 }
 
 /// Fetches these objects, and returns those that a `ClusterAddon` still owns.

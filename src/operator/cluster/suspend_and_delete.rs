@@ -206,9 +206,12 @@ async fn prune(
         let note = format!("suspended and deleted {count} Flux objects: nothing is uninstalled");
         events::normal(context, &**addon, Reason::Deleting, &note).await;
     }
-    let owns_any = flux_objects::owns_any(context, addon, &suppression.to_confirm).await?
-        || (suppression.lists_owned && flux_objects::any_listed(context, addon).await?);
-    if owns_any {
+    let to_confirm = if suppression.lists_owned {
+        flux_objects::listed(context, addon).await?
+    } else {
+        suppression.to_confirm.clone()
+    };
+    if flux_objects::owns_any(context, addon, &to_confirm).await? {
         return Ok(Next::After(REQUEUE_AFTER));
     }
     finalizer::remove(context, &**addon).await?;

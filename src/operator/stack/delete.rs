@@ -14,7 +14,6 @@ use tracing::info;
 use super::super::annotations::annotate;
 use super::super::context::Context;
 use super::super::enqueue::on_release_event;
-use super::super::objects::is_owned_by;
 use super::super::reconcile::ReconcileError;
 use super::super::release::{live_owners, users};
 use super::super::{cluster, finalizer, status, write};
@@ -125,9 +124,6 @@ async fn gather_deletion<'a>(
     facts.releases = owned.releases.keys().cloned().collect();
     facts.kept_by_others = kept_by_others(context, stack, &owned.releases).await?;
     facts.committed = source::committed(context, stack)?;
-    if facts.releases.is_empty() {
-        facts.has_unknown_releases = any_listed(context, stack, &namespace).await?;
-    }
     if is_orphaned(stack) {
         for release in facts.releases.difference(&facts.kept_by_others) {
             facts.not_orphaned.extend(cluster::to_orphan(context, &namespace, release).await?);
@@ -145,25 +141,25 @@ async fn gather_deletion<'a>(
     Ok((facts, owned))
 }
 
-/// Adds the objects of a `ClusterStack` that its status names and the caches lack. A list may have been incomplete, and
+/// Adds the objects of a `ClusterStack` that its status names and the caches lack, and if that leaves no release, those that
+/// the API server lists. A list may have been incomplete, and
 /// what is not orphaned is deleted with the `ClusterStack`.
 async fn add_recorded(
     context: &Context,
     stack: &ClusterStack,
     owned: &mut Owned,
 ) -> Result<(), RequestError> {
-    let Some(status) = &stack.status else { return Ok(()) };
-    let namespace = stack.namespace().unwrap_or_default();
-    for release in &status.summary {
-        let Some(name) = release.name.parse().ok().filter(|name| !owned.releases.contains_key(name)) else {
-            continue;
-        };
-        let found: Option<ClusterStackRelease> =
-            context.api.get(&Key::new(&namespace, &release.name)).await?;
-        if let Some(release) = found.filter(|release| release.is_owned_by(stack)) {
-            owned.releases.insert(name, Arc::new(release));
+    for release in stack.status.iter().flat_map(|status| &status.summary) {
+        add_release(context, stack, owned, &release.name).await?;
+    }
+    if owned.releases.is_empty() {
+        // The status may be from after a list without releases.
+        let (kind, uid) = (ApiResource::erase::<ClusterStackRelease>(&()), stack.uid().unwrap_or_default());
+        for name in context.api.listed_of(&stack.namespace().unwrap_or_default(), &kind, &uid).await? {
+            add_release(context, stack, owned, &name).await?;
         }
     }
+    let Some(status) = &stack.status else { return Ok(()) };
     let source = status.source.as_ref().and_then(|source| source.git_repository.split_once('/'));
     let source = source.map(|(namespace, name)| Key::new(namespace, name));
     if let Some(key) = source.filter(|key| owned.sources.iter().all(|known| Key::of(&**known) != *key)) {
@@ -173,11 +169,22 @@ async fn add_recorded(
     Ok(())
 }
 
-/// Whether the API server lists a release that a `ClusterStack` owns. A watch may have lacked them all.
-async fn any_listed(context: &Context, stack: &ClusterStack, namespace: &str) -> Result<bool, RequestError> {
-    let kind = ApiResource::erase::<ClusterStackRelease>(&());
-    let uid = stack.uid().unwrap_or_default();
-    context.api.any_listed(Some(namespace), &kind, |release| is_owned_by(&release, &uid)).await
+/// Adds a release to the objects of a `ClusterStack`, if it owns the release.
+async fn add_release(
+    context: &Context,
+    stack: &ClusterStack,
+    owned: &mut Owned,
+    name: &str,
+) -> Result<(), RequestError> {
+    let key = Key::new(&stack.namespace().unwrap_or_default(), name);
+    let Some(name) = name.parse().ok().filter(|name| !owned.releases.contains_key(name)) else {
+        return Ok(());
+    };
+    // The reconciles of its Clusters need it too.
+    write::refresh::<ClusterStackRelease>(context, &key).await?;
+    let found = context.caches.releases.get(&key);
+    owned.releases.extend(found.filter(|release| release.is_owned_by(stack)).map(|release| (name, release)));
+    Ok(())
 }
 
 /// Returns those releases of a `ClusterStack` that another one keeps, according to the API server.

@@ -46,26 +46,14 @@ struct Row {
     last_used: Option<&'static str>,
     not_orphaned: bool,
     is_committed: bool,
-    has_unknown_releases: bool,
 }
 
 impl Default for Row {
     fn default() -> Self {
         let (stack, live) = (deleted(), Some(deleted()));
         let (releases, kept_by_others) = ("", "");
-        let (clusters, last_used) = (0, None);
-        let (not_orphaned, is_committed, has_unknown_releases) = (false, false, false);
-        Self {
-            stack,
-            live,
-            releases,
-            kept_by_others,
-            clusters,
-            last_used,
-            not_orphaned,
-            is_committed,
-            has_unknown_releases,
-        }
+        let (clusters, last_used, not_orphaned, is_committed) = (0, None, false, false);
+        Self { stack, live, releases, kept_by_others, clusters, last_used, not_orphaned, is_committed }
     }
 }
 
@@ -81,7 +69,6 @@ fn decided(row: Row) -> String {
         last_used: row.last_used.map(release),
         not_orphaned: cluster.into_iter().collect(),
         committed: row.is_committed.then(source_id).into_iter().collect(),
-        has_unknown_releases: row.has_unknown_releases,
     };
     match decide_deletion(&facts) {
         Deletion::Finished => "finished".to_owned(),
@@ -117,8 +104,6 @@ fn deleted_stack_waits_for_clusters_and_releases() {
         (Row { stack: without_finalizer(), ..row() }, "finished"),
         (Row { live: None, ..row() }, "unconfirmed"),
         (Row { live: Some(existing()), ..row() }, "unconfirmed"),
-        (Row { has_unknown_releases: true, ..row() }, "unconfirmed"),
-        (Row { stack: orphaned(), has_unknown_releases: true, ..row() }, "unconfirmed"),
         (
             Row { releases: "v1 v2 v3 v4", ..row() },
             "releases but [], orphan false: being deleted: its releases are deleted first: docker-demo-1-34-v1, \
