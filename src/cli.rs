@@ -51,6 +51,7 @@ use crate::{git, temporary};
 use error::CliError;
 
 pub use diff::{Preview, planned_addons, preview};
+pub use live::loaded::Loaded;
 
 /// Cluster stack releases in, Flux objects out.
 #[derive(Debug, Parser)]

@@ -9,6 +9,7 @@ pub(super) mod chain;
 pub(super) mod events;
 mod flux;
 mod lists;
+pub(super) mod loaded;
 mod obstacle;
 pub(super) mod overview;
 pub(super) mod prepared;

@@ -22,7 +22,7 @@ use crate::invariants::Invariants;
 use crate::operator::{BEGIN, Millis, Operator};
 use crate::process::{Process, Role};
 use crate::properties::Rule;
-use crate::random::Random;
+use crate::random::{Random, Streams};
 use crate::seam::Guard;
 use crate::truth::Truth;
 use crate::wire::{Refuses, Sent, Wire};
@@ -39,7 +39,7 @@ const STEPS: usize = 10_000;
 /// Maximum number of requests that fail.
 const MAX_FAULTS: usize = 3;
 /// Maximum number of previews of the operator's writes.
-const MAX_PREVIEWS: usize = 3;
+const MAX_PREVIEWS: usize = 1;
 
 /// One step of a simulation. Processes are given by their index.
 #[derive(Clone, Copy)]
@@ -72,7 +72,7 @@ pub(crate) struct Simulation {
     pub(crate) wire: Wire,
     pub(crate) flux: Flux,
     pub(crate) namespace: String,
-    random: Random,
+    random: Streams,
     /// The processes of the operator.
     processes: Vec<Process>,
     /// Number of processes so far.
@@ -110,20 +110,21 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// An empty management cluster, whose operator lacks a guard. The name of the namespace is unique, because it is a key
     /// of the stack repository in memory.
-    pub(crate) fn new(mut random: Random, without: Option<Guard>, runtime: &'static Runtime) -> Self {
+    pub(crate) fn new(random: Random, without: Option<Guard>, runtime: &'static Runtime) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let mut random = Streams::new(random);
         let entered = runtime.enter();
         let namespace = format!("team-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let wire = Wire::new(ApiServer::new(&[&namespace]), without);
         wire.cluster().golden = random.is_calm().then(Vec::new);
-        let is_elected = random.once_in(3) || without == Some(Guard::Fence);
+        let is_elected = random.start.once_in(3) || without == Some(Guard::Fence);
         let mut simulation = Self {
             wire,
             flux: Flux::default(),
             namespace,
-            changes: random.below(4) + usize::from(is_elected),
-            previews: if without.is_none() { random.below(MAX_PREVIEWS + 1) } else { 0 },
-            faults: if without.is_none() { random.below(MAX_FAULTS + 1) } else { 0 },
+            changes: random.processes.below(4) + usize::from(is_elected),
+            previews: if without.is_none() { random.previews.below(MAX_PREVIEWS + 1) } else { 0 },
+            faults: if without.is_none() { random.requests.below(MAX_FAULTS + 1) } else { 0 },
             random,
             processes: Vec::new(),
             started: 0,
@@ -159,10 +160,10 @@ impl Simulation {
             self.step += 1;
             self.disturb();
             let mut steps = self.steps();
-            if !self.actions.is_empty() && (steps.is_empty() || self.random.once_in(100)) {
+            if !self.actions.is_empty() && (steps.is_empty() || self.random.users.once_in(100)) {
                 steps = vec![Step::Action];
             }
-            if !self.late.is_empty() && (steps.is_empty() || self.random.once_in(20)) {
+            if !self.late.is_empty() && (steps.is_empty() || self.random.requests.once_in(20)) {
                 steps = vec![Step::Late];
             }
             if steps.is_empty() {
@@ -180,7 +181,7 @@ impl Simulation {
                 }
                 continue;
             }
-            let chosen = self.random.below(steps.len());
+            let chosen = self.random.order.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
             self.preview_once_in(100);
@@ -216,7 +217,8 @@ impl Simulation {
     fn start(&mut self) {
         let number = self.started;
         self.started += 1;
-        let blind = self.random.once_in(8).then(|| self.random.below(KINDS.len()));
+        let random = &mut self.random.processes;
+        let blind = random.once_in(8).then(|| random.below(KINDS.len()));
         let process = Process::start(&self.wire, number, self.clock(), self.election.as_ref(), blind);
         self.processes.push(process);
     }
@@ -277,7 +279,7 @@ impl Simulation {
     fn take(&mut self, step: Step) {
         match step {
             Step::Deliver(index, kind) => {
-                let random = (!self.is_calm).then_some(&mut self.random);
+                let random = (!self.is_calm).then_some(&mut self.random.watches);
                 self.processes[index].deliver(kind, &self.wire, random, self.step, self.now);
             }
             Step::Begin(index, number) => {

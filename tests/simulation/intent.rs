@@ -15,7 +15,7 @@ use crate::api_server::{ApiServer, Watched};
 use crate::flux::number;
 use crate::past::Past;
 use crate::properties::condition;
-use crate::repository::{COMMITS, work_tree};
+use crate::repository::{COMMITS, loaded};
 use crate::wire::Seen;
 
 /// The kinds whose states a plan depends on, besides those of sources.
@@ -153,8 +153,7 @@ fn planned(objects: &[Value], cluster: &Key, release: &str) -> Option<Addons> {
     }
     PLANS.with_borrow_mut(|plans| {
         let plans = plans.entry(hasher.finish()).or_insert_with(|| {
-            let plans =
-                pinned(objects, release).map(|head| planned_addons(objects, work_tree(head)).unwrap());
+            let plans = pinned(objects, release).map(|head| planned_addons(objects, loaded(head)).unwrap());
             plans.into_iter().flatten().map(|(key, plan)| (key, stored(plan))).collect()
         });
         plans.get(cluster).cloned()

@@ -1,7 +1,8 @@
-//! Pseudo-random numbers from a seed (`SplitMix64`).
+//! Pseudo-random numbers from a seed (`SplitMix64`), a stream for each concern of a simulation: one more number for a new fault
+//! changes neither the order of the steps nor the other faults of a seed.
 
 /// A source of pseudo-random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Random {
     state: u64,
     is_calm: bool,
@@ -28,9 +29,12 @@ impl Random {
         Self { state: 0, is_calm: true }
     }
 
-    /// Whether these are the numbers of [`Random::calm`].
-    pub(crate) fn is_calm(&self) -> bool {
-        self.is_calm
+    /// The numbers of one concern. They do not depend on those of others.
+    fn of_concern(&self, concern: u64) -> Self {
+        let mut random = *self;
+        random.state ^= concern;
+        random.state = random.next();
+        random
     }
 
     fn next(&mut self) -> u64 {
@@ -50,5 +54,70 @@ impl Random {
     /// Whether an event happens now that happens once in so many times.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         !self.is_calm && self.below(times) == 0
+    }
+}
+
+/// The random numbers of a simulation, by what they decide.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    /// The next step.
+    pub(crate) order: Random,
+    /// When users act.
+    pub(crate) users: Random,
+    /// Where the simulation begins: with a checkpoint, with a second process.
+    pub(crate) start: Random,
+    /// Crashes and losses of the Lease, and what a new process sees first.
+    pub(crate) processes: Random,
+    /// Requests that fail or arrive late.
+    pub(crate) requests: Random,
+    /// Events and lists.
+    pub(crate) watches: Random,
+    /// When `diff --live` is compared with the operator.
+    pub(crate) previews: Random,
+}
+
+impl Streams {
+    /// The streams of a seed.
+    pub(crate) fn new(random: Random) -> Self {
+        let mut concerns = 1..;
+        let mut stream = || random.of_concern(concerns.next().unwrap());
+        Self {
+            order: stream(),
+            users: stream(),
+            start: stream(),
+            processes: stream(),
+            requests: stream(),
+            watches: stream(),
+            previews: stream(),
+        }
+    }
+
+    /// Whether these are the numbers of [`Random::calm`].
+    pub(crate) fn is_calm(&self) -> bool {
+        self.order.is_calm
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Random, Streams};
+
+    #[test]
+    fn streams_of_a_seed_differ_and_repeat() {
+        let numbers = |seed| {
+            let streams = Streams::new(Random::of("keeps", seed));
+            [streams.order, streams.users, streams.watches].map(|mut stream| stream.below(1 << 30))
+        };
+        let first = numbers(7);
+        assert!(first[0] != first[1] && first[1] != first[2] && first[0] != first[2], "{first:?}");
+        assert_eq!(first, numbers(7));
+        assert_ne!(first, numbers(8));
+    }
+
+    #[test]
+    fn more_numbers_of_one_stream_leave_the_others() {
+        let (mut one, mut other) = (Streams::new(Random::new(1)), Streams::new(Random::new(1)));
+        _ = one.requests.below(10);
+        assert_eq!(one.order.below(1 << 30), other.order.below(1 << 30));
     }
 }

@@ -1,21 +1,27 @@
 //! The stack repository: its commits, and the artifacts that source-controller would serve.
 
+mod release;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
+use stackflux::cli::Loaded;
 use stackflux::inputs::line::Line;
 use stackflux::names::ReleaseName;
 use stackflux::operator::release_cache::{CatalogKey, ReleaseCache};
 use stackflux::release::Digest;
 use stackflux::runtime::cache::Key;
 use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
+
+pub(crate) use release::Files;
+use release::release;
 
 /// The first release of the example.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
@@ -49,9 +55,6 @@ pub(crate) const COMMITS: [Commit; 4] = [
     },
     Commit { id: "4444444444444444444444444444444444444444", releases: &[V1, V2, BROKEN], mutated: Some(V2) },
 ];
-
-/// The files of a commit, by their paths in the repository.
-pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// The releases of the artifacts, read once for all simulations of the process.
 pub(crate) struct Repository {
@@ -127,87 +130,13 @@ impl Repository {
 
 /// The files of a commit.
 pub(crate) fn files(commit: &Commit) -> Files {
-    let mut files: Files = commit.releases.iter().flat_map(|name| release(name)).collect();
-    if let Some(mutated) = commit.mutated {
-        edit(&mut files, &format!("releases/{mutated}/metadata.yaml"), "versions:", "# changed\nversions:");
-    }
-    files
-}
-
-/// The files of a release. Releases that are not in the example are derived from one that is.
-fn release(name: &str) -> Files {
-    let path = |below: &str| format!("releases/{name}/{below}");
-    let monitoring = path("cluster-addon/monitoring/");
-    match name {
-        WITHOUT_MONITORING => {
-            let mut files = derived(V2, name);
-            files.retain(|path, _| !path.starts_with(&monitoring));
-            let entry = "    - name: monitoring\n      action: apply\n";
-            edit(&mut files, &path("clusteraddon.yaml"), entry, "");
-            files
+    let content = |name: &&str| match release(name) {
+        release if commit.mutated == Some(*name) => {
+            release.edited("metadata.yaml", "versions:", "# changed\nversions:").into_files()
         }
-        MONITORING_AS_MANIFESTS => {
-            let mut files = derived(V2, name);
-            files.retain(|path, _| !path.starts_with(&monitoring));
-            let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n";
-            files.insert(format!("{monitoring}configmap.yaml"), manifest.into());
-            files
-        }
-        BROKEN => {
-            let mut files = derived(V1, name);
-            edit(&mut files, &path("clusteraddon.yaml"), "action: apply", "action: aply");
-            files
-        }
-        _ => example(name),
-    }
-}
-
-/// A release of the example under another name.
-fn derived(from: &str, to: &str) -> Files {
-    let rename = |(path, content): (String, Vec<u8>)| (path.replace(from, to), content);
-    let mut files: Files = example(from).into_iter().map(rename).collect();
-    let version = |release: &str| release.rsplit('-').next().unwrap().to_owned();
-    let (old, new) = (version(from), version(to));
-    let path = |below: &str| format!("releases/{to}/{below}");
-    edit(&mut files, &path("metadata.yaml"), &format!(": {old}\n"), &format!(": {new}\n"));
-    edit(
-        &mut files,
-        &path("cluster-class/Chart.yaml"),
-        &format!("version: {old}"),
-        &format!("version: {new}"),
-    );
-    edit(&mut files, &path("node-images/image.yaml"), from, to);
-    files
-}
-
-/// Replaces text in a file.
-fn edit(files: &mut Files, path: &str, old: &str, new: &str) {
-    let text = String::from_utf8(files[path].clone()).unwrap();
-    assert!(text.contains(old), "{path} has no {old:?}");
-    files.insert(path.to_owned(), text.replace(old, new).into());
-}
-
-/// The files of a release of the example.
-fn example(name: &str) -> Files {
-    let stack = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack");
-    let mut paths = Vec::new();
-    collect(&stack.join("releases").join(name), &mut paths);
-    let file = |path: &PathBuf| {
-        let below = path.strip_prefix(&stack).unwrap().to_str().unwrap().to_owned();
-        (below, fs::read(path).unwrap())
+        release => release.into_files(),
     };
-    paths.iter().map(file).collect()
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
+    commit.releases.iter().flat_map(content).collect()
 }
 
 /// The archive of a commit.
@@ -242,18 +171,23 @@ fn serve(files: BTreeMap<&'static str, Vec<u8>>) -> String {
     address
 }
 
-/// The work tree of the stack repository at a commit, written once for all simulations.
-pub(crate) fn work_tree(head: usize) -> &'static PathBuf {
-    static TREES: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    let write = |index: usize| {
-        let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("preview-{}-{index}", std::process::id()));
-        for (path, content) in files(&COMMITS[index]) {
+/// The releases of the stack repository at a commit, read once from a work tree for all simulations.
+pub(crate) fn loaded(head: usize) -> &'static Loaded {
+    static COMMITTED: OnceLock<Vec<Loaded>> = OnceLock::new();
+    let load = |commit: &Commit| {
+        let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!(
+            "stacks-{}-{}",
+            std::process::id(),
+            &commit.id[..1]
+        ));
+        for (path, content) in files(commit) {
             let path = root.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        root
+        let loaded = Loaded::read(&root).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        loaded
     };
-    &TREES.get_or_init(|| (0..COMMITS.len()).map(write).collect())[head]
+    &COMMITTED.get_or_init(|| COMMITS.iter().map(load).collect())[head]
 }

@@ -58,6 +58,11 @@ impl Watch {
         self.is_delayed(step) || self.lists
     }
 
+    /// Lets it report nothing before a step.
+    pub(crate) fn delay(&mut self, until: usize) {
+        self.delayed_until = until;
+    }
+
     /// Ends its delay.
     pub(crate) fn catch_up(&mut self) {
         self.delayed_until = 0;

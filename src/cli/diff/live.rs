@@ -22,6 +22,7 @@ use super::{Format, HeldClass, text};
 use crate::addons::{Candidate, PruneFacts, candidates, desired_addon, kinds, reported_without_file};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::error::CliError;
+use crate::cli::live::loaded::Loaded;
 use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::{self, Counted, LiveNamespace, Present, read};
 use crate::cli::live::{Access, Scope, Session, block_on};
@@ -103,6 +104,7 @@ pub(super) fn run(
         let namespace = (!arguments.all_namespaces).then(|| session.namespace.clone());
         let scope = Scope { namespace, selector: arguments.selector.clone() };
         let present = read(&session, &scope).await?;
+        let releases = Loaded::for_stacks(&releases, &present);
         let (stacks, skipped) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
         for reason in &skipped {
             terminal::warning(reason);

@@ -8,6 +8,7 @@ use super::{Arguments, report};
 use crate::api::Reason;
 use crate::cli::error::CliError;
 use crate::cli::inputs::stream;
+use crate::cli::live::loaded::Loaded;
 use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::Present;
 use crate::cli::releases::{Found, Pins, Releases};
@@ -120,7 +121,8 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
     if object.spec.suspend {
         return Err(CliError::usage(format!("ClusterStack {stack} is suspended: nothing is written")));
     }
-    let (stacks, skipped) = Stacks::over(present, written, releases, &Defaults::default(), None);
+    let loaded = Loaded::for_stacks(releases, present);
+    let (stacks, skipped) = Stacks::over(present, written, &loaded, &Defaults::default(), None);
     if let Some(first) = skipped.first() {
         return Err(CliError::usage(first).hint("the plan would be incomplete: nothing is written"));
     }

@@ -6,11 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::loaded::Loaded;
 use super::present::Present;
 use crate::addons::is_orphaning;
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, labels};
-use crate::cli::releases::Releases;
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -81,7 +81,7 @@ pub(in crate::cli) struct Stacks<'a> {
 /// The sources that the contents of releases are resolved to.
 struct Sources<'a> {
     present: &'a Present,
-    loaded: BTreeMap<ReleaseName, Release>,
+    loaded: BTreeMap<&'a ReleaseName, &'a Release>,
     flux: Vec<FluxObject>,
     written: &'a [Value],
 }
@@ -90,7 +90,7 @@ impl<'a> Stacks<'a> {
     /// Prepares the releases that a namespace (`None`: all namespaces) needs, and explains which are left out.
     pub(in crate::cli) fn of(
         present: &'a Present,
-        releases: &Releases,
+        releases: &Loaded,
         defaults: &Defaults,
         namespace: Option<&str>,
     ) -> (Self, Vec<String>) {
@@ -101,7 +101,7 @@ impl<'a> Stacks<'a> {
     pub(in crate::cli) fn over(
         present: &'a Present,
         written: &[Value],
-        releases: &Releases,
+        releases: &Loaded,
         defaults: &Defaults,
         namespace: Option<&str>,
     ) -> (Self, Vec<String>) {
@@ -114,7 +114,7 @@ impl<'a> Stacks<'a> {
         let in_use =
             present.stacks.values().filter(|stack| needed.iter().any(|one| one.object.is_owned_by(stack)));
         let lines: Vec<Line> = in_use.map(|stack| Line::of_stack(&stack.spec)).collect();
-        let loaded = load(releases, &lines, &mut skipped);
+        let loaded = releases.of_lines(&lines, &mut skipped);
         let sources = Sources { present, loaded, flux, written };
         let mut stacks = Self::default();
         for (key, stack) in &present.stacks {
@@ -243,21 +243,6 @@ fn needed<'a>(present: &'a Present, namespace: Option<&str>, skipped: &mut Vec<S
     needed
 }
 
-/// Loads the releases of the directory from which the needed releases may take contents.
-fn load(releases: &Releases, lines: &[Line], skipped: &mut Vec<String>) -> BTreeMap<ReleaseName, Release> {
-    let mut loaded = BTreeMap::new();
-    for name in releases.names() {
-        if !lines.iter().any(|line| line.has(&name)) {
-            continue;
-        }
-        match releases.load(&name) {
-            Ok(found) => _ = loaded.insert(name, found.release),
-            Err(error) => skipped.push(format!("{name} cannot be read: {error}")),
-        }
-    }
-    loaded
-}
-
 /// Returns the report of the operator that it cannot use a release at present. A release without a report counts as usable.
 fn unusable(release: &ClusterStackRelease) -> Option<&Condition> {
     let valid = ConditionType::ReleaseValid.as_str();
@@ -299,7 +284,7 @@ impl Sources<'_> {
         }
         let catalog = self.catalog(stack)?;
         let contents = content::resolve(stack, release, &catalog, existing);
-        Ok((release.clone(), contents.map_err(|error| error.to_string())?))
+        Ok((Release::clone(release), contents.map_err(|error| error.to_string())?))
     }
 
     /// Returns the catalog of the stack repository: pinned releases at their pins, all others at the commit that Flux
@@ -309,7 +294,7 @@ impl Sources<'_> {
     fn catalog(&self, stack: &Stack) -> Result<Catalog, String> {
         let served = self.served(stack)?;
         let namespace = stack.namespace.as_str();
-        let entry = |(name, release): (&ReleaseName, &Release)| {
+        let entry = |(&name, release): (&&ReleaseName, &&Release)| {
             let found = self.present.releases.get(&Key::new(namespace, &name.to_string()));
             let revision = match found.and_then(ClusterStackRelease::pin) {
                 None => served.clone().map(Ok),

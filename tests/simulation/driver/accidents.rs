@@ -3,6 +3,7 @@
 use std::mem::take;
 
 use super::Simulation;
+use crate::flux::number;
 use crate::process::Role;
 use crate::wire::Fault;
 
@@ -15,14 +16,14 @@ impl Simulation {
         let step = self.step;
         self.processes.retain(|process| !matches!(process.role, Role::Ends(end) if end <= step));
         let lost = take(&mut self.wire.cluster().lost);
-        self.late.extend(lost.into_iter().filter(|_| self.random.once_in(2)));
-        if self.is_calm || self.changes == 0 || !self.random.once_in(150) {
+        self.late.extend(lost.into_iter().filter(|_| self.random.requests.once_in(2)));
+        if self.is_calm || self.changes == 0 || !self.random.processes.once_in(150) {
             return;
         }
         self.changes -= 1;
         self.truth.overlook();
-        if self.election.is_some() && !self.random.once_in(3) {
-            let end = step + self.random.below(LAST_STEPS);
+        if self.election.is_some() && !self.random.processes.once_in(3) {
+            let end = step + self.random.processes.below(LAST_STEPS);
             let number = self.leader().number;
             self.note(format!("process {number} loses the Lease"));
             self.wire.cluster().reached("a lost Lease");
@@ -42,16 +43,21 @@ impl Simulation {
         self.start_leader();
     }
 
+    /// Lets the leader's watch of a kind report nothing, as long as anything else is left to do.
+    pub(crate) fn delay(&mut self, kind: &str) {
+        self.leader().watches[number(kind)].delay(usize::MAX);
+    }
+
     /// What happens to a request, occasionally.
     pub(super) fn fault(&mut self, ticket: usize) -> Option<Fault> {
-        if self.is_calm || self.faults == 0 || !self.random.once_in(60) {
+        if self.is_calm || self.faults == 0 || !self.random.requests.once_in(60) {
             return None;
         }
         self.faults -= 1;
         let codes: &[u16] =
             if self.wire.cluster().is_write(ticket) { &[500, 503, 429, 409] } else { &[500, 503, 429] };
-        Some(match self.random.below(4) {
-            0 => Fault::Refused(codes[self.random.below(codes.len())]),
+        Some(match self.random.requests.below(4) {
+            0 => Fault::Refused(codes[self.random.requests.below(codes.len())]),
             1 => Fault::Unsent,
             2 => Fault::Late,
             _ => Fault::Unanswered,

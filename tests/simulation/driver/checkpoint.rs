@@ -48,11 +48,11 @@ impl Simulation {
     pub(crate) fn begin_with(&mut self, first: impl FnOnce(&mut Self)) {
         let from = self.checkpoints.from.take().filter(|_| self.actions.is_empty());
         if let Some(from) = from
-            && !self.random.once_in(WHOLE)
+            && !self.random.start.once_in(WHOLE)
         {
             self.restore(&from);
             // The new process reconciles everything. In the other half of the seeds a user acts meanwhile.
-            if self.random.is_calm() || self.random.once_in(2) {
+            if self.random.is_calm() || self.random.start.once_in(2) {
                 self.settle();
             }
             self.interruption.begin();

@@ -18,7 +18,7 @@ use crate::flux::number;
 use crate::operator::{Millis, timestamp};
 use crate::process::Process;
 use crate::properties::Rule;
-use crate::repository::work_tree;
+use crate::repository::loaded;
 use crate::wire::Wire;
 
 /// The time without a write after which the operator has nothing left to write.
@@ -52,7 +52,7 @@ struct Written {
 impl Simulation {
     /// Occasionally previews what the operator writes.
     pub(super) fn preview_once_in(&mut self, times: usize) {
-        if self.previews > 0 && self.random.once_in(times) {
+        if self.previews > 0 && self.random.previews.once_in(times) {
             self.previews -= 1;
             self.preview();
         }
@@ -68,7 +68,7 @@ impl Simulation {
             return;
         }
         let Preview { differences, skipped } =
-            match preview(&objects, work_tree(self.flux.head), timestamp(self.now)) {
+            match preview(&objects, loaded(self.flux.head), timestamp(self.now)) {
                 Ok(preview) => preview,
                 Err(error) => return self.wire.cluster().broke(Rule::Preview, format!("it fails: {error}")),
             };

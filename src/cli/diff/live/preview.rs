@@ -1,7 +1,6 @@
 //! What `diff --live` prints and plans about given objects: the simulations compare it with what the operator then writes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -9,9 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Live, compare};
+use crate::cli::live::loaded::Loaded;
 use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::{LiveNamespace, Present};
-use crate::cli::releases::Releases;
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::cluster_of;
@@ -30,25 +29,23 @@ pub struct Preview {
 }
 
 /// Returns what `diff --live` prints if `objects` are all objects of the API server, and the Clusters refer to no others.
-/// `releases` is a work tree of the stack repository.
-pub fn preview(objects: &[Value], releases: &Path, now: Timestamp) -> Result<Preview, String> {
+/// `releases` are those of the stack repository.
+pub fn preview(objects: &[Value], releases: &Loaded, now: Timestamp) -> Result<Preview, String> {
     let in_words = |error: &dyn std::fmt::Display| error.to_string();
-    let releases = Releases::open(releases).map_err(|error| in_words(&error))?;
     let present = present(objects).map_err(|error| in_words(&error))?;
     let namespaces = namespaces(objects).map_err(|error| in_words(&error))?;
-    let (stacks, skipped) = Stacks::of(&present, &releases, &Defaults::default(), None);
+    let (stacks, skipped) = Stacks::of(&present, releases, &Defaults::default(), None);
     let live = Live::new(&present, &namespaces, now).map_err(|error| in_words(&error))?;
     let found = compare(&live, &stacks, Some(live.shares()), None).map_err(|error| in_words(&error))?;
     Ok(Preview { differences: serde_json::to_value(found).map_err(|error| in_words(&error))?, skipped })
 }
 
 /// Returns the objects of addons that the operator plans for each Cluster with a usable release, if `objects` are all objects of
-/// the API server. `releases` is a work tree of the stack repository.
-pub fn planned_addons(objects: &[Value], releases: &Path) -> Result<BTreeMap<Key, Vec<Value>>, String> {
+/// the API server. `releases` are those of the stack repository.
+pub fn planned_addons(objects: &[Value], releases: &Loaded) -> Result<BTreeMap<Key, Vec<Value>>, String> {
     let in_words = |error: &dyn std::fmt::Display| error.to_string();
-    let releases = Releases::open(releases).map_err(|error| in_words(&error))?;
     let present = present(objects).map_err(|error| in_words(&error))?;
-    let (stacks, _) = Stacks::of(&present, &releases, &Defaults::default(), None);
+    let (stacks, _) = Stacks::of(&present, releases, &Defaults::default(), None);
     let mut planned = BTreeMap::new();
     for cluster in &present.clusters {
         let Some(prepared) = stacks.of_cluster(cluster) else { continue };

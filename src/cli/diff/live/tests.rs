@@ -55,7 +55,7 @@ fn live() -> Present {
 }
 
 fn stacks(present: &Present) -> (Stacks<'_>, Vec<String>) {
-    let releases = Releases::open(&example("stack")).unwrap();
+    let releases = Loaded::read(&example("stack")).unwrap();
     Stacks::of(present, &releases, &Defaults::default(), Some("demo"))
 }
 

@@ -1,0 +1,106 @@
+//! Releases of the stack repository: those of the example, and others that are built from them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{BROKEN, MONITORING_AS_MANIFESTS, V1, V2, WITHOUT_MONITORING};
+
+/// Files by their paths in the repository.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// The release with a name.
+pub(super) fn release(name: &str) -> Release {
+    match name {
+        WITHOUT_MONITORING => Release::like(V2, name).without("monitoring"),
+        MONITORING_AS_MANIFESTS => Release::like(V2, name).with_manifest(
+            "monitoring",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n",
+        ),
+        BROKEN => Release::like(V1, name).edited("clusteraddon.yaml", "action: apply", "action: aply"),
+        _ => Release::example(name),
+    }
+}
+
+/// A release under construction.
+pub(super) struct Release {
+    name: String,
+    files: Files,
+}
+
+impl Release {
+    /// A release of the example.
+    fn example(name: &str) -> Self {
+        let stack = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stack");
+        let mut paths = Vec::new();
+        collect(&stack.join("releases").join(name), &mut paths);
+        let file = |path: &PathBuf| {
+            let below = path.strip_prefix(&stack).unwrap().to_str().unwrap().to_owned();
+            (below, fs::read(path).unwrap())
+        };
+        Self { name: name.to_owned(), files: paths.iter().map(file).collect() }
+    }
+
+    /// A release with the content of one of the example, and another version.
+    fn like(example: &str, name: &str) -> Self {
+        let rename = |(path, content): (String, Vec<u8>)| (path.replace(example, name), content);
+        let files = Self::example(example).files.into_iter().map(rename).collect();
+        let version = |release: &str| release.rsplit('-').next().unwrap().to_owned();
+        let (old, new) = (version(example), version(name));
+        Self { name: name.to_owned(), files }
+            .edited("metadata.yaml", &format!(": {old}\n"), &format!(": {new}\n"))
+            .edited("cluster-class/Chart.yaml", &format!("version: {old}"), &format!("version: {new}"))
+            .edited("node-images/image.yaml", example, name)
+    }
+
+    /// Takes an addon out.
+    fn without(self, addon: &str) -> Self {
+        let entry = format!("    - name: {addon}\n      action: apply\n");
+        self.emptied(addon).edited("clusteraddon.yaml", &entry, "")
+    }
+
+    /// Makes an addon one manifest instead of a chart.
+    fn with_manifest(self, addon: &str, manifest: &str) -> Self {
+        let mut release = self.emptied(addon);
+        let path = release.path(&format!("cluster-addon/{addon}/manifest.yaml"));
+        release.files.insert(path, manifest.into());
+        release
+    }
+
+    /// Replaces text in a file.
+    pub(super) fn edited(mut self, path: &str, old: &str, new: &str) -> Self {
+        let path = self.path(path);
+        let text = String::from_utf8(self.files[&path].clone()).unwrap();
+        assert!(text.contains(old), "{path} has no {old:?}");
+        self.files.insert(path, text.replace(old, new).into());
+        self
+    }
+
+    /// Its files.
+    pub(super) fn into_files(self) -> Files {
+        self.files
+    }
+
+    /// Takes the files of an addon out.
+    fn emptied(mut self, addon: &str) -> Self {
+        let directory = self.path(&format!("cluster-addon/{addon}/"));
+        self.files.retain(|path, _| !path.starts_with(&directory));
+        self
+    }
+
+    /// The path in the repository of a path in the release.
+    fn path(&self, below: &str) -> String {
+        format!("releases/{}/{below}", self.name)
+    }
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
