@@ -295,9 +295,9 @@ async fn prune(context: &Context, facts: &Facts<'_>, decision: &Decision<'_>) ->
     }
 }
 
-/// Returns the name of the `ClusterStack` of a release if it exists in another shard: this operator does not watch it, but
-/// the API server has it.
-pub(super) async fn stack_of_other_shard(
+/// Returns the name of the `ClusterStack` of a release if the API server has it, and the cache does not: it is in another
+/// shard, or the watch has not reported it.
+pub(super) async fn unwatched_stack(
     context: &Context,
     object: &ClusterStackRelease,
 ) -> Result<Option<String>, RequestError> {

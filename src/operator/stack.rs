@@ -91,7 +91,7 @@ pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileEr
         return Ok(Next::Await);
     };
     if stack.metadata.deletion_timestamp.is_some() {
-        return delete::delete(context, stack).await;
+        return Box::pin(delete::delete(context, stack)).await;
     }
     maintain(context, stack, None).await
 }

@@ -82,7 +82,9 @@ impl End<'_> {
         let is_how = !self.is_ours && path.contains(".conditions[") && ["reason", "message"].contains(&name);
         // A process that crashes after the status counted a deletion leaves it to the next hour, which counts it again.
         let is_budget = path.ends_with(".status") && name.starts_with("pruned");
-        is_counted || is_of_flux || is_how || is_budget
+        // Clusters leave a release one after the other, and the last ones may be all of them.
+        let is_last = path.ends_with(".status") && name == "lastUsers";
+        is_counted || is_of_flux || is_how || is_budget || is_last
     }
 
     fn value(&self, path: &str, value: &Value) -> String {

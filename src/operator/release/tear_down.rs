@@ -15,7 +15,7 @@ use super::super::enqueue::on_release_status;
 use super::super::git_delivery::pending_commits::Subject;
 use super::super::git_delivery::{cancel_of, remove_from_git_for};
 use super::super::{annotations, events, finalizer, write};
-use super::{inventory, stack_of_other_shard, users};
+use super::{inventory, unwatched_stack, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -54,7 +54,7 @@ pub(super) async fn gather<'a>(
         facts.shared = is_retiring(release).then(|| inventory::shared_object(context, release)).flatten();
         return Ok(facts);
     }
-    facts.is_of_other_shard = stack_of_other_shard(context, release).await?.is_some();
+    facts.is_of_other_shard = unwatched_stack(context, release).await?.is_some();
     if decide_teardown(&facts) != Teardown::Unconfirmed {
         return Ok(facts);
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::context::Context;
 use super::super::events;
 use super::super::reconcile::ReconcileError;
-use super::super::release::stack_of_other_shard;
+use super::super::release::unwatched_stack;
 use super::super::write::{ABSENT, refresh};
 use super::releases::Releases;
 use crate::api::{ClusterStackRelease, Reason, labels};
@@ -30,6 +30,8 @@ pub(super) struct Pins {
     objects: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
     /// The `ClusterStack`s of other shards that own a `ClusterStackRelease`.
     other_shards: BTreeMap<ReleaseName, String>,
+    /// The owners of a `ClusterStackRelease` that the API server has and the watch has not reported.
+    unreported: BTreeMap<ReleaseName, String>,
     /// Commit and digest of pinned `GitRepository`s that outlived their `ClusterStackRelease`.
     left: BTreeMap<ReleaseName, (String, String)>,
 }
@@ -46,11 +48,11 @@ pub(super) async fn gather(
         let left = sources(context, planned, name).find_map(|source| memory::left_pin(planned, &source));
         pins.left.extend(left.map(|pin| (name.clone(), pin)));
         let Some(object) = object(context, planned, releases, name) else { continue };
-        if context.is_sharded()
-            && !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
-            && let Some(other) = stack_of_other_shard(context, &object).await?
+        if !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
+            && let Some(other) = unwatched_stack(context, &object).await?
         {
-            pins.other_shards.insert(name.clone(), other);
+            let owners = if context.is_sharded() { &mut pins.other_shards } else { &mut pins.unreported };
+            owners.insert(name.clone(), other);
         }
         pins.objects.insert(name.clone(), object);
     }
@@ -61,9 +63,11 @@ impl Pins {
     /// Returns the facts about releases for decisions.
     pub(super) fn found(&self, releases: &Releases) -> BTreeMap<ReleaseName, FoundRelease<'_>> {
         let found = releases.roles.iter().map(|(name, role)| {
+            let unreported = self.unreported.get(name).cloned().map(Claim::Theirs);
+            let claim = unreported.or_else(|| releases.claims.get(name).cloned());
             let found = FoundRelease {
                 role: *role,
-                claim: releases.claims.get(name).cloned().unwrap_or(Claim::Ours),
+                claim: claim.unwrap_or(Claim::Ours),
                 object: self.objects.get(name).map(|object| &**object),
                 is_owned: releases.owned.contains_key(name),
                 other_shard: self.other_shards.get(name).cloned(),
