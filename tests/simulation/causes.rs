@@ -85,6 +85,22 @@ impl Deletions {
         }
     }
 
+    /// Checks a removal from the repository, which had a cause since a position of the log.
+    pub(crate) fn check_removal(
+        &mut self,
+        server: &ApiServer,
+        object: &Value,
+        since: usize,
+        time: Millis,
+    ) -> Checked {
+        let (now, uid) = (Past::new(server, server.log.len()), text(&object["metadata"]["uid"]));
+        match cause_since(server, object, since) {
+            None => Err((Rule::Uninstall, "it has no cause".to_owned())),
+            Some(Cause::Free) => Ok(()),
+            Some(Cause::Counted(kind, by)) => self.count(now, kind, &by, uid, time),
+        }
+    }
+
     /// Whether the operator deleted the object with this UID, and the deletion was checked.
     pub(crate) fn is_checked(&self, uid: &str) -> bool {
         self.checked.contains(uid)
@@ -112,8 +128,13 @@ impl Deletions {
 
 /// Whether the deletion of an object has had a cause since a position of the log.
 pub(crate) fn had_cause(server: &ApiServer, object: &Value, since: usize) -> bool {
+    cause_since(server, object, since).is_some()
+}
+
+/// The last cause of the deletion of an object since a position of the log.
+fn cause_since(server: &ApiServer, object: &Value, since: usize) -> Option<Cause> {
     let now = Past::new(server, server.log.len());
-    (since..=server.log.len()).rev().any(|at| cause(Past::new(server, at), now, object).is_some())
+    (since..=server.log.len()).rev().find_map(|at| cause(Past::new(server, at), now, object))
 }
 
 /// The cause of the deletion of `object` in a state of the API server, if there is one. `now` is the present state.

@@ -8,6 +8,7 @@ use crate::api_server::Place;
 use crate::causes::had_cause;
 use crate::flux::fleet::PATH;
 use crate::flux::number;
+use crate::operator::Millis;
 use crate::properties::Rule;
 use crate::wire::{Cluster, Process};
 
@@ -21,6 +22,7 @@ pub(crate) struct Commit {
     pub(crate) files: [Files; 2],
     /// The position in the API server's log at which nothing was left to do before.
     pub(crate) since: usize,
+    pub(crate) now: Millis,
 }
 
 /// What the operator has committed so far.
@@ -40,7 +42,8 @@ impl Committed {
 }
 
 impl Cluster {
-    /// Checks a commit: its process leads, the files that it changes are the operator's, and each removed object has a cause.
+    /// Checks a commit: its process leads, the files that it changes are the operator's, and each removed object has a cause
+    /// and was counted.
     pub(crate) fn check_commit(&mut self, commit: &Commit) {
         if commit.process != self.leader {
             let what = format!("process {} commits, and {} leads", commit.process, self.leader);
@@ -56,7 +59,7 @@ impl Cluster {
                 );
             }
             if !after.contains_key(path) {
-                self.check_removal(path, old, commit.since);
+                self.check_removal(path, old, commit);
             }
         }
         for (path, new) in after.iter().filter(|(path, new)| before.get(*path) != Some(new)) {
@@ -69,14 +72,14 @@ impl Cluster {
     }
 
     /// Checks the removal of a file.
-    fn check_removal(&mut self, path: &str, text: &str, since: usize) {
+    fn check_removal(&mut self, path: &str, text: &str, commit: &Commit) {
         let Some(place) = object_of(path, text) else { return };
         let object = self.server.get(&place);
         self.committed.removed.insert(place);
-        if let Some(object) = object
-            && !had_cause(&self.server, &object, since)
-        {
-            self.broke(Rule::Uninstall, format!("a commit removes {path} without a cause"));
+        let Some(object) = object else { return };
+        let checked = self.deletions.check_removal(&self.server, &object, commit.since, commit.now);
+        if let Err((rule, what)) = checked {
+            self.broke(rule, format!("a commit removes {path}: {what}"));
         }
     }
 

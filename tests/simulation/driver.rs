@@ -86,6 +86,8 @@ pub(crate) struct Simulation {
     step: usize,
     /// Number of crashes and changes of the leader that may still happen.
     changes: usize,
+    /// Number of crashes, changes of the leader, and requests that could fail at the beginning.
+    max_accidents: usize,
     /// Number of previews of the operator's writes that may still happen.
     previews: usize,
     /// Number of requests that may still fail.
@@ -118,13 +120,16 @@ impl Simulation {
         let wire = Wire::new(ApiServer::new(&[&namespace]), without);
         wire.cluster().golden = random.is_calm().then(Vec::new);
         let is_elected = random.start.once_in(3) || without == Some(Guard::Fence);
+        let changes = random.processes.below(4) + usize::from(is_elected);
+        let faults = if without.is_none() { random.requests.below(MAX_FAULTS + 1) } else { 0 };
         let mut simulation = Self {
             wire,
             flux: Flux::default(),
             namespace,
-            changes: random.processes.below(4) + usize::from(is_elected),
+            changes,
+            faults,
+            max_accidents: changes + faults,
             previews: if without.is_none() { random.previews.below(MAX_PREVIEWS + 1) } else { 0 },
-            faults: if without.is_none() { random.requests.below(MAX_FAULTS + 1) } else { 0 },
             random,
             processes: Vec::new(),
             started: 0,
@@ -206,6 +211,11 @@ impl Simulation {
         }
         self.leader().operator.enqueue_all(now);
         self.settle();
+    }
+
+    /// Maximum number of its crashes, changes of the leader and failed requests.
+    pub(crate) fn max_accidents(&self) -> usize {
+        self.max_accidents
     }
 
     /// The process that leads.

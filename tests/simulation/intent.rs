@@ -71,7 +71,9 @@ pub(crate) fn is_ready(addon: &Value) -> bool {
 pub(crate) fn check(server: &ApiServer, position: usize, known: &Known) -> Result<(), String> {
     let Watched { object: addon, place, .. } = &server.log[position];
     let status = &addon["status"];
-    if (status["ready"] == true) != (condition(addon, "Ready").is_some_and(|(status, _)| status == "True")) {
+    // Ready, perhaps in an earlier generation: its deletion is one.
+    let was_ready = condition(addon, "Ready").is_some_and(|(status, _)| status == "True");
+    if (status["ready"] == true) != was_ready {
         return Err(format!("status.ready is {}", status["ready"]));
     }
     let before = Past::new(server, position).get(place);
@@ -79,7 +81,7 @@ pub(crate) fn check(server: &ApiServer, position: usize, known: &Known) -> Resul
         let before = before.map(|before| text(before, pointer)).unwrap_or_default();
         !text(addon, pointer).is_empty() && text(addon, pointer) != before
     };
-    if is_new("/status/release/lastKnownGood") && !is_ready(addon) {
+    if is_new("/status/release/lastKnownGood") && !was_ready {
         return Err("it has another last known good release".to_owned());
     }
     if is_ready(addon) || is_new("/status/release/applied") {

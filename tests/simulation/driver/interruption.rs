@@ -148,7 +148,7 @@ impl Simulation {
         let files = [before, head.as_deref()].map(|commit| fleet.all_files_at(commit));
         let (process, since) = (self.processes[index].number, self.interruption.settled);
         self.wire.cluster().reached("a commit");
-        self.wire.cluster().check_commit(&Commit { process, files, since });
+        self.wire.cluster().check_commit(&Commit { process, files, since, now: self.now });
         if !self.is_calm {
             self.interruption.effects += 1;
             self.note_possible(vec![Kind::CrashAfter]);

@@ -61,7 +61,7 @@ fn cluster(simulation: &Simulation, name: &str, class: &str) -> Value {
 /// and before the deletion, leaves it to the next hour.
 pub(super) fn settle_with_budget(simulation: &mut Simulation) {
     settle(simulation);
-    for _ in 0..3 {
+    for _ in 0..3 + simulation.max_accidents() {
         simulation.wait(Duration::from_hours(1));
         settle(simulation);
     }

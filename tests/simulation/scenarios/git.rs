@@ -14,7 +14,7 @@ use crate::repository::{V1, V2, WITHOUT_MONITORING};
 const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 
 /// Offers these versions through a repository that Flux follows, and creates a Cluster.
-fn deliver(simulation: &mut Simulation, versions: &[&str], class: &str) {
+pub(super) fn deliver(simulation: &mut Simulation, versions: &[&str], class: &str) {
     let fleet = Fleet::new(&simulation.namespace);
     let metadata = json!({"name": FLEET, "namespace": simulation.namespace});
     let follow = json!({"url": fleet.url(), "ref": {"branch": "main"}, "interval": "1m"});

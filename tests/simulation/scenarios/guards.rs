@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::ADDON;
+use super::git;
 use crate::driver::Simulation;
 use crate::properties::{Rule, outcome, runtime, settle, simulate};
 use crate::random::Random;
@@ -152,6 +153,17 @@ fn deletion_before_its_status_is_not_counted() {
         simulation.upgrade("one", WITHOUT_MONITORING);
         settle(simulation);
     });
+}
+
+#[test]
+fn removal_from_the_repository_before_its_status_is_not_counted() {
+    let what = assert_noticed(Guard::StatusBeforePrune, Rule::Uncounted, |simulation| {
+        simulation.publish(2);
+        git::deliver(simulation, &["v2", "v3"], V2);
+        simulation.upgrade("one", WITHOUT_MONITORING);
+        settle(simulation);
+    });
+    assert!(what.starts_with("a commit removes"), "{what}");
 }
 
 #[test]
