@@ -27,24 +27,31 @@ pub(crate) struct Tree {
 /// Copies the repository as it is now, with all mutations. Leaves files as they are that would not change, so that Cargo
 /// builds no more than needed.
 pub(crate) fn mutated(mutations: &[Mutation]) -> Result<Tree> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
+    let root = root()?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |path| root.join(path));
     let target = target.join("mutants");
     let tree = Tree { directory: target.join("tree"), target: target.join("build") };
-    let mut files = BTreeMap::new();
-    for name in names(&root)? {
-        // A file that Git has, but that is deleted.
-        let Ok(content) = fs::read(root.join(&name)) else { continue };
-        files.insert(name, content);
-    }
+    let mut files = files(&root)?;
     mutate(&mut files, mutations)?;
     remove_others(&tree.directory, &tree.directory, &files)?;
     for (name, content) in &files {
         write(&tree.directory.join(name), content)?;
     }
     Ok(tree)
+}
+
+/// The directory of the repository.
+fn root() -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))
+}
+
+/// The files of the repository, by path.
+fn files(root: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    // Git has files, too, that are deleted.
+    let read = |name: String| Some((name.clone(), fs::read(root.join(&name)).ok()?));
+    Ok(names(root)?.into_iter().filter_map(read).collect())
 }
 
 /// The names of all files that Git has or would add.
@@ -106,4 +113,16 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
     let directory = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(path, content));
     written.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{files, mutate, root};
+    use crate::mutations::all;
+
+    #[test]
+    fn all_mutations_fit_the_code() {
+        let mut files = files(&root().unwrap()).unwrap();
+        assert_eq!(mutate(&mut files, &all()), Ok(()));
+    }
 }

@@ -48,8 +48,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "delete-without-recorded",
         breaks: "ends a ClusterStack whose releases a list lacked, and garbage collection uninstalls them",
         file: "operator/stack/delete.rs",
-        old: "if let Some(release) = found.filter(|release| release.is_owned_by(stack)) {",
-        new: "if let Some(release) = found.filter(|release| release.is_owned_by(stack) && !MUTANT) {",
+        old: "add_recorded(context, stack, &mut owned).await?;",
+        new: "if !MUTANT {
+        add_recorded(context, stack, &mut owned).await?;
+    }",
         noticed: ByScenario("scenarios::deletion::orphaned_stack_leaves_objects_suspended"),
     },
     Mutation {
