@@ -39,8 +39,8 @@ pub struct FoundRelease<'a> {
     pub object: Option<&'a ClusterStackRelease>,
     /// Whether this `ClusterStack` owns the `ClusterStackRelease`.
     pub is_owned: bool,
-    /// The `ClusterStack` of another shard that owns the `ClusterStackRelease`, if any.
-    pub other_shard: Option<String>,
+    /// The `ClusterStack` that owns the `ClusterStackRelease`, if this operator does not watch it, or no watch has reported it.
+    pub unwatched_owner: Option<String>,
     /// Commit and digest of a pinned `GitRepository` that outlived its `ClusterStackRelease`.
     pub left_pin: Option<(String, String)>,
     /// Number of Clusters that have its class.
@@ -112,8 +112,11 @@ fn decide_release(facts: &ReleasesFacts, name: &ReleaseName, found: &FoundReleas
     if matches!(found.claim, Claim::Theirs(_)) {
         return ReleaseDecision { problem, ..ReleaseDecision::default() };
     }
-    if let Some(other) = &found.other_shard {
-        let message = format!("it belongs to ClusterStack {other}, which is in another shard");
+    if let Some(other) = &found.unwatched_owner {
+        let message = format!(
+            "it belongs to ClusterStack {other}, which is in another shard, or which the API server has not reported to \
+             this operator yet"
+        );
         let problem = Some(issue(Reason::ReleaseClaimed, message));
         return ReleaseDecision { problem, ..ReleaseDecision::default() };
     }

@@ -223,12 +223,17 @@ impl Simulation {
         self.processes.iter_mut().find(|process| process.role == Role::Leads).unwrap()
     }
 
-    /// Starts a process that does not lead.
+    /// Starts a process that does not lead. Occasionally its first list of a kind is empty.
     fn start(&mut self) {
-        let number = self.started;
-        self.started += 1;
         let random = &mut self.random.processes;
         let blind = random.once_in(8).then(|| random.below(KINDS.len()));
+        self.start_blind(blind);
+    }
+
+    /// Starts a process that does not lead, and whose first list of the kind `blind` is empty.
+    fn start_blind(&mut self, blind: Option<usize>) {
+        let number = self.started;
+        self.started += 1;
         let process = Process::start(&self.wire, number, self.clock(), self.election.as_ref(), blind);
         self.processes.push(process);
     }

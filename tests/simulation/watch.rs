@@ -58,6 +58,11 @@ impl Watch {
         self.is_delayed(step) || self.lists
     }
 
+    /// Lets it follow without a list of what there is.
+    pub(crate) fn skip_list(&mut self) {
+        self.lists = false;
+    }
+
     /// Lets it report nothing before a step.
     pub(crate) fn delay(&mut self, until: usize) {
         self.delayed_until = until;

@@ -142,8 +142,7 @@ async fn gather_deletion<'a>(
 }
 
 /// Adds the objects of a `ClusterStack` that its status names and the caches lack, and if that leaves no release, those that
-/// the API server lists. A list may have been incomplete, and
-/// what is not orphaned is deleted with the `ClusterStack`.
+/// the API server lists. A list may have been incomplete, and what is not orphaned is deleted with the `ClusterStack`.
 async fn add_recorded(
     context: &Context,
     stack: &ClusterStack,

@@ -28,10 +28,8 @@ use crate::subscription::{Claim, DesiredRelease, FoundRelease, ReleaseDecision, 
 pub(super) struct Pins {
     /// The `ClusterStackRelease`s, independent of the owning `ClusterStack`.
     objects: BTreeMap<ReleaseName, Arc<ClusterStackRelease>>,
-    /// The `ClusterStack`s of other shards that own a `ClusterStackRelease`.
-    other_shards: BTreeMap<ReleaseName, String>,
-    /// The owners of a `ClusterStackRelease` that the API server has and the watch has not reported.
-    unreported: BTreeMap<ReleaseName, String>,
+    /// The `ClusterStack`s that own a `ClusterStackRelease`, and that this operator does not watch or does not know yet.
+    unwatched_owners: BTreeMap<ReleaseName, String>,
     /// Commit and digest of pinned `GitRepository`s that outlived their `ClusterStackRelease`.
     left: BTreeMap<ReleaseName, (String, String)>,
 }
@@ -51,8 +49,7 @@ pub(super) async fn gather(
         if !matches!(releases.claims.get(name), Some(Claim::Theirs(_)))
             && let Some(other) = unwatched_stack(context, &object).await?
         {
-            let owners = if context.is_sharded() { &mut pins.other_shards } else { &mut pins.unreported };
-            owners.insert(name.clone(), other);
+            pins.unwatched_owners.insert(name.clone(), other);
         }
         pins.objects.insert(name.clone(), object);
     }
@@ -63,14 +60,12 @@ impl Pins {
     /// Returns the facts about releases for decisions.
     pub(super) fn found(&self, releases: &Releases) -> BTreeMap<ReleaseName, FoundRelease<'_>> {
         let found = releases.roles.iter().map(|(name, role)| {
-            let unreported = self.unreported.get(name).cloned().map(Claim::Theirs);
-            let claim = unreported.or_else(|| releases.claims.get(name).cloned());
             let found = FoundRelease {
                 role: *role,
-                claim: claim.unwrap_or(Claim::Ours),
+                claim: releases.claims.get(name).cloned().unwrap_or(Claim::Ours),
                 object: self.objects.get(name).map(|object| &**object),
                 is_owned: releases.owned.contains_key(name),
-                other_shard: self.other_shards.get(name).cloned(),
+                unwatched_owner: self.unwatched_owners.get(name).cloned(),
                 left_pin: self.left.get(name).cloned(),
                 clusters: releases.clusters.get(name).map_or(0, Vec::len),
             };

@@ -94,7 +94,7 @@ fn decided(row: &Row, metadata: &Value) -> ReleaseDecision {
         claim: row.claim.clone(),
         object: object.as_ref(),
         is_owned: object.is_some(),
-        other_shard: None,
+        unwatched_owner: None,
         left_pin: row.left_pin.map(|content| (OLD.to_owned(), digest(content).to_string())),
         clusters: 2,
     };
@@ -205,7 +205,7 @@ fn release_of_other_shard_is_reported_not_written() {
         claim: Claim::Ours,
         object: None,
         is_owned: false,
-        other_shard: Some("far".to_owned()),
+        unwatched_owner: Some("far".to_owned()),
         left_pin: Some((OLD.to_owned(), digest("one").to_string())),
         clusters: 0,
     };

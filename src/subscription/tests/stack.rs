@@ -99,7 +99,7 @@ impl Row {
             claim: Claim::Ours,
             object,
             is_owned: object.is_some(),
-            other_shard: None,
+            unwatched_owner: None,
             left_pin: None,
             clusters: 0,
         };

@@ -43,6 +43,15 @@ impl Simulation {
         self.start_leader();
     }
 
+    /// Starts another leader, which only knows those objects of a kind that change from now on.
+    pub(crate) fn restart_blind(&mut self, kind: &str) {
+        self.note(format!("restart without a list of {kind}"));
+        self.processes.clear();
+        self.start_blind(Some(number(kind)));
+        self.start_leader();
+        self.leader().watches[number(kind)].skip_list();
+    }
+
     /// Lets the leader's watch of a kind report nothing, as long as anything else is left to do.
     pub(crate) fn delay(&mut self, kind: &str) {
         self.leader().watches[number(kind)].delay(usize::MAX);

@@ -130,6 +130,28 @@ fn release_claimed_by_two_stacks_belongs_to_the_first() {
     });
 }
 
+#[test]
+fn release_stays_with_an_owner_that_a_list_lacks() {
+    run("claims-late", |simulation| {
+        simulation.deliver();
+        let other = stack(simulation, "other", &["v1"], &json!({}));
+        simulation.apply(&other);
+        settle(simulation);
+        simulation.always("the release belongs to the first ClusterStack", |state| {
+            state.field("ClusterStackRelease", V1, "/metadata/ownerReferences/0/name") == STACK
+        });
+        simulation.restart_blind("ClusterStack");
+        let changed = json!({"metadata": {"labels": {"changed": "true"}}});
+        simulation.merge("ClusterStack", "other", &changed);
+        settle(simulation);
+        simulation.expect("ClusterStack", "other", "ReleasesSynced", "False ReleaseClaimed");
+        simulation.merge("ClusterStack", STACK, &changed);
+        settle(simulation);
+        simulation.expect("ClusterStack", "other", "ReleasesSynced", "False ReleaseClaimed");
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
 /// The status of the `ClusterStack` counts the removal in a Cluster that is deleted afterwards.
 #[test]
 fn removal_in_a_deleted_cluster_stays_counted() {

@@ -55,6 +55,14 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         noticed: ByScenario("scenarios::deletion::orphaned_stack_leaves_objects_suspended"),
     },
     Mutation {
+        name: "claim-without-asking",
+        breaks: "takes the releases of a ClusterStack that a list lacked",
+        file: "operator/stack/pins.rs",
+        old: "&& let Some(other) = unwatched_stack(context, &object).await?",
+        new: "&& let Some(other) = unwatched_stack(context, &object).await?.filter(|_| !MUTANT)",
+        noticed: ByScenario("scenarios::clusters::release_stays_with_an_owner_that_a_list_lacks"),
+    },
+    Mutation {
         name: "used-release-counted-unused",
         breaks: "reports a release that Clusters use as unused",
         file: "operator/stack/roll_up.rs",
