@@ -60,13 +60,15 @@ test: ## all tests of the repository, and the seconds of each scenario on the te
 
 # CONTRIBUTING.md has the reason of each.
 LONG := leaders lies outages quiet
-test-long: ## the scenarios on the testbed that find more the longer they wait (six minutes)
+test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
+test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes (ten minutes)
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
+	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers::; \
+	else echo "NOT TESTED: workers, because $$STACKFLUX_SHARED is not a directory" >&2; fi
 
-test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }
-	$(CARGO) test --locked --test shared_content
+	$(CARGO) test --locked --test shared_content -- --skip workers::
 
 # What the seeds of each scenario reach, written by the simulations.
 REACHED := $(or $(CARGO_TARGET_DIR),target)/tmp/reached
