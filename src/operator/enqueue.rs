@@ -22,6 +22,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
+use crate::subscription::is_of;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Delay in which a `ClusterStack` gathers changes of its clusters before it counts them.
@@ -92,12 +93,25 @@ pub fn on_release_event(context: &Context, change: &Change<ClusterStackRelease>)
     on_release_status(context, change);
 }
 
+/// Enqueues the `ClusterStack`s that may offer a release: one of them may wait until the release of another owner is gone.
+fn enqueue_stacks_of_release(context: &Context, release: &Key) {
+    let Ok(name) = release.name.parse::<ReleaseName>() else { return };
+    for stack in context.caches.stacks.all() {
+        if stack.namespace().as_ref() == Some(&release.namespace) && is_of(&stack.spec, &name) {
+            context.triggers.stacks.now(Key::of(&*stack));
+        }
+    }
+}
+
 /// Handles a change of the status of a `ClusterStackRelease`.
 pub fn on_release_status(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
     for owner in release.stack_owners() {
         context.triggers.stacks.now(Key::new(&namespace, &owner.name));
+    }
+    if change.now.is_none() {
+        enqueue_stacks_of_release(context, &Key::of(&**release));
     }
 }
 
