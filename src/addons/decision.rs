@@ -204,7 +204,8 @@ pub struct Decision {
     /// The writes of the sources, in the order of the plan, up to the first that has to wait: no addon gets other content
     /// than planned.
     pub sources: Vec<ObjectWrite>,
-    /// The action for the object of each addon, by the addon's name. Without a plan to deliver there is none.
+    /// The action for the object of each addon, by the addon's name. There is none without a plan to deliver, nor while a
+    /// source has to wait: the addons would get the content of another client.
     pub actions: BTreeMap<String, AddonAction>,
     /// The request to reconcile to forward to these objects.
     pub forwards: Option<String>,
@@ -241,13 +242,14 @@ pub fn decide(facts: &Facts) -> Decision {
         decision.forwards = open_request(&snapshot.addon);
         decision.sources = sources(snapshot, available);
     }
-    if decision.delivery.is_written() || decision.delivery == Delivery::Suspended {
+    let is_blocked = decision.is_without_source();
+    if !is_blocked && (decision.delivery.is_written() || decision.delivery == Delivery::Suspended) {
         let waits = decision.delivery == Delivery::Apply;
         let of = |planned: &PlannedObject| addon_action(snapshot, available, planned, waits);
         let actions = available.planned().map(|planned| (addon_of(planned).to_owned(), of(planned)));
         decision.actions = actions.collect();
     }
-    if !available.is_suspended {
+    if !available.is_suspended && !is_blocked {
         let unchanged = snapshot.owned().filter(|object| !decision.writes(object));
         decision.retries = due_retries(unchanged, snapshot.now);
     }

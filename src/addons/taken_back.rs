@@ -45,7 +45,7 @@ fn changed_addons<'a>(
     decision: &Decision,
 ) -> Vec<&'a PlannedObject> {
     let is_requested = match decision.delivery {
-        Delivery::Apply => !decision.is_without_source(),
+        Delivery::Apply => true,
         // The status names the committing ClusterStack before the first commit, and is not ready then.
         Delivery::Commit => committed_by(&snapshot.addon) == Some(available.stack_name()),
         _ => false,

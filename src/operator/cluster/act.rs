@@ -20,6 +20,7 @@ use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::gate::Hold;
+use crate::plan::delivery::{Purpose, suspension};
 use crate::plan::repair::Wait;
 use crate::plan::write::Write;
 use crate::plan::{PlannedObject, existing};
@@ -93,13 +94,9 @@ async fn apply(
     (snapshot, decision): (&Snapshot, &Decision),
 ) -> (Receipts, Option<RequestError>) {
     let mut receipts = Receipts::unchanged(&snapshot.addon);
-    match apply_sources(context, available, (snapshot, decision), &mut receipts).await {
-        Ok(()) if decision.is_without_source() => return (receipts, None),
-        Ok(()) => {}
-        Err(error) => {
-            note_without_source(context, available, &mut receipts, &error);
-            return (receipts, Some(error));
-        }
+    if let Err(error) = apply_sources(context, available, (snapshot, decision), &mut receipts).await {
+        note_without_source(context, available, &mut receipts, &error);
+        return (receipts, Some(error));
     }
     let addons = available.planned().filter_map(with_kind).filter_map(|(kind, planned)| {
         let name = addon_of(planned);
@@ -182,8 +179,7 @@ fn note_conflict(receipts: &mut Receipts, addon: &str, taken: Option<&Hold>) {
     };
 }
 
-/// Carries out the writes of the sources. If the last one has to wait, no addon is written: it would get the content of
-/// another client.
+/// Carries out the writes of the sources.
 async fn apply_sources(
     context: &Context,
     available: &Available<'_>,
@@ -255,9 +251,9 @@ async fn write_fields(
         Some(wanted) => request::forward(context, object, addon, wanted).await?,
         None => object,
     };
-    // A user may have suspended the object since the decision to resume it.
-    let may_write = |suspend: &bool| *suspend || object.metadata.suspended_by_settings;
-    if let Some(suspend) = fields.suspend.filter(may_write) {
+    // A user may have suspended the object since the decision.
+    let suspend = fields.suspend.and_then(|suspend| suspension(&object, Purpose::Deliver { suspend }));
+    if let Some(suspend) = suspend {
         let suspended = annotations::suspend(context, &object, suspend).await?;
         return Ok(context.caches.flux.of(object.kind()).written(suspended));
     }

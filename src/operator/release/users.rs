@@ -1,13 +1,12 @@
 //! The users of a release.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use serde_json::Value;
 
 use super::super::context::Context;
-use super::super::objects::{ClusterObject, addon_key, cluster_of, index};
+use super::super::objects::{ClusterObject, addon_key, index};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::Cluster;
 use crate::names::ReleaseName;
@@ -46,8 +45,8 @@ pub(in super::super) async fn any_user(
     Ok(any_known_user(context, release).await? || any_listed_user(context, release).await?)
 }
 
-/// Whether a known Cluster uses a release now. A watch alone does not prove that a release is unused: its last users, and the
-/// Clusters that have a `ClusterAddon` and are missing from the cache, are fetched from the API server.
+/// Whether a known Cluster uses a release now. A watch alone does not prove that a release is unused: its last users are
+/// fetched from the API server.
 pub(in super::super) async fn any_known_user(
     context: &Context,
     release: &ClusterStackRelease,
@@ -58,12 +57,8 @@ pub(in super::super) async fn any_known_user(
         return Ok(true);
     }
     let last = release.status.iter().flat_map(|status| &status.last_users);
-    let last = last.filter_map(|user| user.split_once('/')).map(|(of, name)| Key::new(of, name));
-    let addons = context.caches.addons.all();
-    let is_missing = |cluster: &Key| context.caches.clusters.get(cluster).is_none();
-    let missing = addons.iter().map(|addon| cluster_of(addon)).filter(is_missing);
-    for cluster in last.chain(missing).collect::<BTreeSet<Key>>() {
-        if is_user(context, &cluster, &namespace, &name).await? {
+    for (of, cluster) in last.filter_map(|user| user.split_once('/')) {
+        if is_user(context, &Key::new(of, cluster), &namespace, &name).await? {
             return Ok(true);
         }
     }

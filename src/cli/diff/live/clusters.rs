@@ -64,7 +64,7 @@ pub(super) fn change(
 fn written(live: &Live, plan: &Plan, decision: &Decision) -> Vec<ObjectChange> {
     let sources = plan.sources().zip(&decision.sources);
     let addons = plan.addons().filter_map(|planned| {
-        let action = decision.actions.get(addon_of(planned)).filter(|_| !decision.is_without_source())?;
+        let action = decision.actions.get(addon_of(planned))?;
         Some((planned, &action.write))
     });
     sources.chain(addons).filter_map(|(planned, write)| live.found.of_write(planned, write)).collect()
