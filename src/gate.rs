@@ -1,5 +1,7 @@
 //! Named checks that keep a plan, or a part of it, from being delivered. Waiting is a state with a reason, not an error.
 
+pub mod upgrade;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::{ConditionType, Reason};

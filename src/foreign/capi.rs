@@ -4,6 +4,7 @@
 //! stack authors wrote against, whichever version is served. Shapes: Cluster API's `api/core/{v1beta1,v1beta2}`.
 
 pub mod contract;
+pub mod upgrade;
 
 use serde_json::{Value, json};
 

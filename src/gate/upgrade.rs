@@ -1,0 +1,105 @@
+//! The upgrade gate of a Cluster: its addons move before Cluster API upgrades the control plane.
+//!
+//! The operator puts the annotation [`UPGRADE_HOOK`](crate::foreign::capi::upgrade::UPGRADE_HOOK) on each Cluster before
+//! there is an upgrade, and Cluster API waits for its removal. The phase is a function of what the API server has, and
+//! nothing is remembered: another process decides the same.
+
+use crate::release::Hook;
+
+/// The facts about the Kubernetes version of a Cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpgradeFacts<'a> {
+    /// `spec.topology.version` of the Cluster.
+    pub wanted: &'a str,
+    /// `spec.version` of its control plane; `None` while the Cluster names no control plane.
+    pub current: Option<&'a str>,
+    /// Whether Cluster API has begun the upgrade, and is not done.
+    pub has_begun: bool,
+    /// Whether Cluster API has come as far as the annotation, and waits for its removal.
+    pub is_awaited: bool,
+    /// Whether all that moves before the upgrade is applied: the release of the class is usable and for the wanted version.
+    pub is_done: bool,
+    /// The version for which a user opens the gate by force, if any.
+    pub forced: Option<&'a str>,
+}
+
+impl UpgradeFacts<'_> {
+    /// Whether the control plane has another version than it will have.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.current.is_some_and(|current| current != self.wanted)
+    }
+}
+
+/// How far the upgrade of a Cluster to another Kubernetes version has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// There is none: the control plane has the wanted version.
+    Steady,
+    /// The Cluster has another version, and Cluster API has not come as far as the annotation.
+    Requested,
+    /// Cluster API waits for the removal of the annotation.
+    Waiting,
+    /// Nothing of ours delays the upgrade.
+    Open,
+    /// Cluster API upgrades the Cluster.
+    Upgrading,
+}
+
+/// Determines the phase.
+///
+/// A forced opening counts for the version that it names alone, so that none is left over for the next upgrade.
+#[must_use]
+pub fn phase(facts: &UpgradeFacts) -> Phase {
+    let is_forced = facts.forced == Some(facts.wanted);
+    match facts.is_due() {
+        true if is_forced => Phase::Open,
+        _ if facts.has_begun => Phase::Upgrading,
+        false => Phase::Steady,
+        true if facts.is_done => Phase::Open,
+        true if facts.is_awaited => Phase::Waiting,
+        true => Phase::Requested,
+    }
+}
+
+/// What happens to the annotation that delays the upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookAction {
+    /// The Cluster has it.
+    Set,
+    /// The Cluster does not have it.
+    Remove,
+    /// It stays as it is.
+    Keep,
+}
+
+/// Decides about the annotation. Between the start of an upgrade and the move of the control plane it stays as it is: Cluster
+/// API before 1.12 looks at it then.
+#[must_use]
+pub fn hook(facts: &UpgradeFacts) -> HookAction {
+    match phase(facts) {
+        Phase::Open => HookAction::Remove,
+        Phase::Upgrading if facts.is_due() => HookAction::Keep,
+        Phase::Steady | Phase::Requested | Phase::Waiting | Phase::Upgrading => HookAction::Set,
+    }
+}
+
+impl Phase {
+    /// Whether an addon may move to the release of the class. `hooks` are the moments at which that release applies it.
+    ///
+    /// Before and during an upgrade, only what the release applies before the upgrade moves. An addon of no moment is that of
+    /// a release with a single chart.
+    #[must_use]
+    pub fn lets_move(self, hooks: &[Hook]) -> bool {
+        match self {
+            Self::Steady => true,
+            Self::Requested => false,
+            Self::Waiting | Self::Open | Self::Upgrading => {
+                hooks.is_empty() || hooks.contains(&Hook::BeforeClusterUpgrade)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
