@@ -25,6 +25,7 @@ use crate::properties::Rule;
 use crate::random::{Random, Streams};
 use crate::seam::Guard;
 use crate::truth::Truth;
+use crate::users::Chances;
 use crate::wire::{Refuses, Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
@@ -65,7 +66,7 @@ enum Step {
 }
 
 /// An action of a user.
-type Action = Box<dyn FnOnce(&mut Simulation)>;
+pub(crate) type Action = Box<dyn FnOnce(&mut Simulation)>;
 
 /// A management cluster with its operator and its Flux.
 pub(crate) struct Simulation {
@@ -97,7 +98,8 @@ pub(crate) struct Simulation {
     /// Whether the namespace controller deletes the objects of namespaces that are being deleted.
     is_emptying: bool,
     /// The actions of users that happen at any time, in this order.
-    actions: Vec<Action>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) chances: Chances,
     /// The requests of processes that have ended, and that still arrive.
     late: Vec<Sent>,
     truth: Truth,
@@ -140,6 +142,7 @@ impl Simulation {
             collected: 0,
             is_emptying: false,
             actions: Vec::new(),
+            chances: Chances::default(),
             late: Vec::new(),
             truth: Truth::default(),
             checkpoints: Checkpoints::default(),
@@ -189,6 +192,7 @@ impl Simulation {
             let chosen = self.random.order.below(steps.len());
             let step = steps.swap_remove(chosen);
             self.take(step);
+            self.take_chances();
             self.preview_once_in(100);
             let step = self.step;
             let can_see = !self.leader().is_incomplete(step);
@@ -327,8 +331,7 @@ impl Simulation {
             }
             Step::Action => {
                 let action = self.actions.remove(0);
-                action(self);
-                self.flux.is_fleet_current = false;
+                self.act_as_user(action);
             }
             Step::Late => {
                 let sent = self.late.remove(0);
@@ -377,11 +380,6 @@ impl Simulation {
     /// Makes the API server refuse some requests from now on.
     pub(crate) fn refuse(&self, refuses: Option<Refuses>) {
         self.wire.cluster().refuses = refuses;
-    }
-
-    /// Adds an action of a user, which happens at any time while the simulation settles.
-    pub(crate) fn at_any_time(&mut self, action: impl FnOnce(&mut Self) + 'static) {
-        self.actions.push(Box::new(action));
     }
 
     pub(crate) fn place(&self, kind: &str, name: &str) -> Place {

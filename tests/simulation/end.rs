@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use stackflux::api::labels::HANDED_OVER;
 
 use crate::api_server::ApiServer;
 use crate::api_server::kinds::KINDS;
@@ -84,7 +85,11 @@ impl End<'_> {
         let is_budget = path.ends_with(".status") && name.starts_with("pruned");
         // Clusters leave a release one after the other, and the last ones may be all of them.
         let is_last = path.ends_with(".status") && name == "lastUsers";
-        is_counted || is_of_flux || is_how || is_budget || is_last
+        // A process that has not seen that an object was handed over applies it with an owner, and the annotation stays. It
+        // counts only without an owner.
+        let is_owned = || self.object["metadata"]["ownerReferences"].to_string().contains("ClusterAddon");
+        let is_handed_over = name == HANDED_OVER && is_owned();
+        is_counted || is_of_flux || is_how || is_budget || is_last || is_handed_over
     }
 
     fn value(&self, path: &str, value: &Value) -> String {

@@ -2,10 +2,58 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::Simulation;
+use crate::driver::{Action, Simulation};
 use crate::flux::number;
 
+/// An action of a user who waits for a moment.
+type Chance = (&'static str, Box<dyn Fn(&Simulation) -> bool>, Action);
+
+/// The actions of users who wait for a moment.
+#[derive(Default)]
+pub(crate) struct Chances {
+    waiting: Vec<Chance>,
+    /// The position in the API server's log that was looked at.
+    looked_at: usize,
+}
+
 impl Simulation {
+    /// Adds an action of a user, which happens at any time while the simulation settles.
+    pub(crate) fn at_any_time(&mut self, action: impl FnOnce(&mut Self) + 'static) {
+        self.actions.push(Box::new(action));
+    }
+
+    /// Adds an action of a user, which happens in the first state that has this name and property, before anything else does.
+    pub(crate) fn just_when(
+        &mut self,
+        name: &'static str,
+        is_it: impl Fn(&Self) -> bool + 'static,
+        action: impl FnOnce(&mut Self) + 'static,
+    ) {
+        self.wire.cluster().reached.entry(name).or_default();
+        self.chances.waiting.push((name, Box::new(is_it), Box::new(action)));
+    }
+
+    /// Lets users act whose moment has come.
+    pub(crate) fn take_chances(&mut self) {
+        let position = self.wire.cluster().server.log.len();
+        if self.chances.waiting.is_empty() || position == self.chances.looked_at {
+            return;
+        }
+        self.chances.looked_at = position;
+        let found = self.chances.waiting.iter().position(|(_, is_it, _)| is_it(self));
+        if let Some(found) = found {
+            let (name, _, action) = self.chances.waiting.remove(found);
+            self.wire.cluster().reached(name);
+            self.act_as_user(action);
+        }
+    }
+
+    /// Lets a user act.
+    pub(crate) fn act_as_user(&mut self, action: Action) {
+        action(self);
+        self.flux.is_fleet_current = false;
+    }
+
     /// Applies an object as a user does.
     pub(crate) fn apply(&self, object: &Value) {
         let answer = self.wire.cluster().server.apply_as("kubectl", object);

@@ -57,6 +57,12 @@ impl Simulation {
         self.leader().watches[number(kind)].delay(usize::MAX);
     }
 
+    /// Lets the leader's watch of a kind list nothing, and then everything.
+    pub(crate) fn lose(&mut self, kind: &str) {
+        let step = self.step;
+        self.list_wrongly(kind, None, step);
+    }
+
     /// What happens to a request, occasionally.
     pub(super) fn fault(&mut self, ticket: usize) -> Option<Fault> {
         if self.is_calm || self.faults == 0 || !self.random.requests.once_in(60) {

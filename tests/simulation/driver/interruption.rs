@@ -119,8 +119,10 @@ impl Simulation {
         self.interruption.effects += 1;
         self.note_possible(Kind::all());
         match self.take_due(|kind| kind != Kind::CrashAfter) {
-            Some(Kind::EmptyList(kind)) => self.list_wrongly(kind, None),
-            Some(Kind::OutdatedList(kind)) => self.list_wrongly(kind, Some(self.interruption.settled)),
+            Some(Kind::EmptyList(kind)) => self.list_wrongly(kind, None, self.step + DELAY),
+            Some(Kind::OutdatedList(kind)) => {
+                self.list_wrongly(kind, Some(self.interruption.settled), self.step + DELAY);
+            }
             Some(_) => {
                 self.crash();
                 return true;
@@ -162,8 +164,10 @@ impl Simulation {
         due.map(|(kind, _)| kind)
     }
 
-    fn list_wrongly(&mut self, kind: &str, position: Option<usize>) {
-        let (kind, wire, until, now) = (number(kind), self.wire.clone(), self.step + DELAY, self.now);
+    /// Lets the leader's watch of a kind list what there was at a position of the log, or nothing, and then report nothing
+    /// before a step.
+    pub(super) fn list_wrongly(&mut self, kind: &str, position: Option<usize>, until: usize) {
+        let (kind, wire, now) = (number(kind), self.wire.clone(), self.now);
         let leader = self.leader();
         let events = leader.watches[kind].list_wrongly(&mut wire.cluster(), position, until);
         for event in events {

@@ -155,6 +155,27 @@ fn recreated_cluster_gets_addons_of_its_own() {
     });
 }
 
+/// The operator starts without a list of the `ClusterAddon`s, and learns of none before the Cluster is another one.
+#[test]
+fn recreated_cluster_never_gets_an_addon_that_a_list_lacks() {
+    run("recreated-unseen", |simulation| {
+        simulation.deliver();
+        simulation.restart_blind("ClusterAddon");
+        simulation.delay("ClusterAddon");
+        simulation.delete("Cluster", "one");
+        simulation.create_cluster("one", V1);
+        let cluster = simulation.field("Cluster", "one", "/metadata/uid");
+        let before = simulation.field("ClusterAddon", ADDON, "/metadata/uid");
+        simulation.always("the ClusterAddon of the earlier Cluster keeps its owner", move |state| {
+            state.field("ClusterAddon", ADDON, "/metadata/uid") != before
+                || state.field("ClusterAddon", ADDON, "/metadata/ownerReferences/0/uid") != cluster
+        });
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
 #[test]
 fn deleted_cluster_addon_hands_over_its_objects() {
     run("handed", |simulation| {
@@ -165,6 +186,20 @@ fn deleted_cluster_addon_hands_over_its_objects() {
         settle(simulation);
         simulation.expect_ready_at("one", V1);
         assert_ne!(simulation.field("ClusterAddon", ADDON, "/metadata/uid"), old);
+        assert_eq!(simulation.generations(), before, "the same objects");
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
+fn deleted_cluster_addon_hands_over_objects_that_a_list_lacks() {
+    run("handed-unseen", |simulation| {
+        simulation.deliver();
+        let before = simulation.generations();
+        simulation.restart_blind("HelmRelease");
+        simulation.delete("ClusterAddon", ADDON);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
         assert_eq!(simulation.generations(), before, "the same objects");
         assert!(simulation.uninstalled().is_empty());
     });

@@ -156,3 +156,18 @@ fn changed_field_of_a_cluster_reaches_its_values() {
         assert_eq!([cni, monitoring], [1, 1], "nothing else reads it");
     });
 }
+
+/// The watch of releases lists nothing, and everything again: the release is the same, so that its reconcile finds nothing new.
+#[test]
+fn change_while_no_list_has_the_release_is_delivered() {
+    run("field-lost", |simulation| {
+        simulation.deliver();
+        simulation.lose("ClusterStackRelease");
+        let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": "a.example.org"}}});
+        simulation.merge("Cluster", "one", &endpoint);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        let endpoint = simulation.field("HelmRelease", "one.ccm", "/spec/values/cluster/endpoint");
+        assert_eq!(endpoint, "https://a.example.org:6443");
+    });
+}

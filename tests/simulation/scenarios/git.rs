@@ -115,6 +115,13 @@ fn addon_dropped_by_release_is_removed_from_git() {
 fn recreated_cluster_waits_until_flux_has_deleted_the_objects() {
     run("git-recreated", |simulation| {
         deliver(simulation, &["v1"], V1);
+        simulation.always("an object that Flux is to delete is suspended", |state| {
+            let files = state.flux.fleet.as_ref().unwrap().files();
+            let is_committed = |name: &str| files.keys().any(|file| file.contains(&format!("-{name}.")));
+            let to_delete = OBJECTS.iter().filter(|(_, name)| !is_committed(name));
+            let mut existing = to_delete.filter_map(|(kind, name)| state.get(kind, name));
+            existing.all(|object| object["spec"]["suspend"] == true)
+        });
         simulation.delete("Cluster", "one");
         simulation.at_any_time(|simulation| simulation.create_cluster("one", V1));
         settle(simulation);

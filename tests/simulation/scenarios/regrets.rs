@@ -29,6 +29,17 @@ fn addon_that_the_class_has_again_is_there() {
     });
 }
 
+/// Makes the other `ClusterStack` an owner of the release, too.
+fn keep_by_other(simulation: &mut Simulation) {
+    let other = json!({
+        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
+        "uid": simulation.field("ClusterStack", "other", "/metadata/uid"),
+    });
+    let mut owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
+    owners.as_array_mut().unwrap().push(other);
+    simulation.merge("ClusterStackRelease", V1, &json!({"metadata": {"ownerReferences": owners}}));
+}
+
 #[test]
 fn release_that_another_stack_keeps_at_last_is_not_orphaned() {
     run("kept-late", |simulation| {
@@ -38,22 +49,65 @@ fn release_that_another_stack_keeps_at_last_is_not_orphaned() {
         let uid = |simulation: &Simulation| simulation.field("ClusterAddon", ADDON, "/metadata/uid");
         let before = uid(simulation);
         simulation.merge("ClusterStack", STACK, &orphan());
-        simulation.at_any_time(|simulation| {
-            let other = json!({
-                "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
-                "uid": simulation.field("ClusterStack", "other", "/metadata/uid"),
-            });
-            let mut owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
-            owners.as_array_mut().unwrap().push(other);
-            let owners = json!({"metadata": {"ownerReferences": owners}});
-            simulation.merge("ClusterStackRelease", V1, &owners);
-        });
+        simulation.at_any_time(keep_by_other);
         simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));
         settle(simulation);
         assert!(!simulation.has("ClusterStack", STACK));
         simulation.expect_ready_at("one", V1);
         assert_eq!(uid(simulation), before, "its addons are not orphaned");
         assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") != true));
+    });
+}
+
+/// Another `ClusterStack` keeps the release at the moment at which the first is deleted, and no watch reports it.
+#[test]
+fn release_that_another_stack_keeps_unseen_is_not_orphaned() {
+    run("kept-unseen", |simulation| {
+        simulation.deliver();
+        simulation.apply(&stack(simulation, "other", &["v1"], &json!({})));
+        settle(simulation);
+        let before = simulation.field("ClusterAddon", ADDON, "/metadata/uid");
+        simulation.merge("ClusterStack", STACK, &orphan());
+        simulation.just_when(
+            "a ClusterStack that begins to orphan a release",
+            |simulation| simulation.field("ClusterStack", STACK, "/metadata/deletionTimestamp").is_string(),
+            |simulation| {
+                simulation.delay("ClusterStackRelease");
+                keep_by_other(simulation);
+            },
+        );
+        simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));
+        settle(simulation);
+        assert!(!simulation.has("ClusterStack", STACK));
+        simulation.expect_ready_at("one", V1);
+        let uid = simulation.field("ClusterAddon", ADDON, "/metadata/uid");
+        assert_eq!(uid, before, "its addons are not orphaned");
+    });
+}
+
+/// A Cluster of the release is created after the API server has confirmed that there is none, and the status has counted the
+/// deletion.
+#[test]
+fn release_used_again_after_its_deletion_is_counted_stays() {
+    run("used-late", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        let uid = |simulation: &Simulation| simulation.field("ClusterStackRelease", V2, "/metadata/uid");
+        let before = uid(simulation);
+        simulation.wait(Duration::from_mins(11));
+        simulation.just_when(
+            "a release that is counted as deleted and exists",
+            |simulation| simulation.field("ClusterStack", STACK, "/status/pruned/count") == 1,
+            |simulation| {
+                simulation.delay("Cluster");
+                simulation.create_cluster("two", V2);
+            },
+        );
+        settle(simulation);
+        assert_eq!(uid(simulation), before, "it is not deleted");
+        simulation.expect_ready_at("two", V2);
+        assert!(simulation.uninstalled().is_empty());
     });
 }
 

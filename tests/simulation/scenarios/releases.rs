@@ -113,6 +113,22 @@ fn release_used_again_at_its_time_is_usable() {
 }
 
 #[test]
+fn release_of_a_cluster_that_no_watch_reports_stays() {
+    run("used-unseen", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.wait(RETIREMENT_DELAY);
+        simulation.delay("Cluster");
+        simulation.create_cluster("two", V2);
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
+        simulation.expect_ready_at("two", V2);
+        assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+#[test]
 fn release_used_again_during_deletion_is_recreated() {
     run("recreated-release", |simulation| {
         simulation.deliver_first_of_two();

@@ -54,7 +54,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/stack/retire.rs",
         old: "if !is_unused(context, stack, release).await? {",
         new: "if !is_unused(context, stack, release).await? && !MUTANT {",
-        noticed: ByScenario("scenarios::releases::release_used_again_at_its_time_is_usable"),
+        noticed: ByScenario("scenarios::regrets::release_used_again_after_its_deletion_is_counted_stays"),
     },
     Mutation {
         name: "orphan-unconfirmed",
@@ -62,7 +62,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/hand_over.rs",
         old: "confirm_orphaning(context, release).await?,",
         new: "confirm_orphaning(context, release).await? || MUTANT,",
-        noticed: ByScenario("scenarios::regrets::release_that_another_stack_keeps_at_last_is_not_orphaned"),
+        noticed: ByScenario("scenarios::regrets::release_that_another_stack_keeps_unseen_is_not_orphaned"),
     },
     Mutation {
         name: "ready-of-earlier-release",
@@ -79,14 +79,14 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         old: "None => metadata[\"resourceVersion\"] = json!(ABSENT),",
         new: "None if MUTANT => {}
             None => metadata[\"resourceVersion\"] = json!(ABSENT),",
-        noticed: ByScenario("scenarios::deletion::recreated_cluster_gets_addons_of_its_own"),
+        noticed: ByScenario("scenarios::deletion::recreated_cluster_never_gets_an_addon_that_a_list_lacks"),
     },
     Mutation {
         name: "budget-without-reservations",
         breaks: "uninstalls more addons in an hour than the budget allows, because Clusters decide at the same time",
-        file: "operator/cluster/prune.rs",
-        old: "spent.add(*objects, recorded.as_ref(), reserved.get(key));",
-        new: "spent.add(*objects, recorded.as_ref(), reserved.get(key).filter(|_| !MUTANT));",
+        file: "operator/budget.rs",
+        old: "stacks.get(stack).unwrap_or(&none);",
+        new: "stacks.get(stack).filter(|_| !MUTANT).unwrap_or(&none);",
         noticed: ByScenario("scenarios::clusters::dropped_addon_of_many_clusters_waits_for_budget"),
     },
     Mutation {
@@ -107,19 +107,19 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "new-release-without-clusters",
-        breaks: "never delivers to Clusters that were there before their release",
+        breaks: "never delivers to Clusters that were reconciled before a list had their release",
         file: "operator/enqueue.rs",
         old: "if let (None, Ok(name)) = (&change.before, key.name.parse::<ReleaseName>()) {",
         new: "if let (None, Ok(name), false) = (&change.before, key.name.parse::<ReleaseName>(), MUTANT) {",
-        noticed: ByScenario("scenarios::delivery::first_delivery_installs_each_addon_once"),
+        noticed: ByScenario("scenarios::delivery::change_while_no_list_has_the_release_is_delivered"),
     },
     Mutation {
         name: "users-only-of-the-watch",
         breaks: "deletes a release whose users a list of Clusters lacked",
         file: "operator/release/users.rs",
-        old: "for cluster in last.chain(missing).collect::<BTreeSet<Key>>() {",
-        new: "for cluster in last.chain(missing.filter(|_| !MUTANT)).collect::<BTreeSet<Key>>() {",
-        noticed: ByScenario("scenarios::releases::release_used_again_at_its_time_is_usable"),
+        old: "any_known_user(context, release).await? || any_listed_user(context, release).await?",
+        new: "any_known_user(context, release).await? || (!MUTANT && any_listed_user(context, release).await?)",
+        noticed: ByScenario("scenarios::releases::release_of_a_cluster_that_no_watch_reports_stays"),
     },
     Mutation {
         name: "retire-before-status",
