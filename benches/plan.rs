@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use planning::{RELEASE, release, stack};
 use serde_json::Value;
 use stackflux::foreign::capi::Cluster;
+use stackflux::gate::upgrade::Phase;
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
@@ -56,7 +57,7 @@ fn plan(stack: &Stack, release: &Release, contents: &Contents, clusters: &[Clust
     let mut plan = plan::stack(stack).unwrap();
     plan.merge(plan::release(&inputs).unwrap()).unwrap();
     for cluster in clusters {
-        plan.merge(plan::cluster(&inputs, cluster).unwrap()).unwrap();
+        plan.merge(plan::cluster(&inputs, cluster, Phase::Steady).unwrap()).unwrap();
     }
     assert_eq!(plan.held(), [], "every addon is rendered");
     canonical::documents(plan.objects().map(|object| &object.value)).len()

@@ -19,6 +19,7 @@ pub mod write;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use crate::gate::upgrade::Phase;
 use crate::gate::{self, Hold};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -154,8 +155,9 @@ pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// Plans the addons of a Cluster whose class is that of the release. Leaves out what a gate holds, and names it.
-pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, PlanError> {
+/// Plans the addons of a Cluster whose class is that of the release, in a phase of its upgrade to another Kubernetes version.
+/// Leaves out what a gate holds, and names it.
+pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs, phase: Phase) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     let not_now = |addon, hold| Held {
         namespace: cluster.cluster.namespace().clone(),
@@ -170,6 +172,10 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs) -> Result<Plan, 
     plan.extend(sources::of_cluster(inputs, cluster.cluster.namespace())?)?;
     for addon in &inputs.release.addons {
         let Some(content) = inputs.contents.addons.get(&addon.name) else { continue };
+        if let Some(hold) = gate::upgrade::hold(phase, inputs.release, &addon.name) {
+            plan.held.push(not_now(Some(addon.name.clone()), hold));
+            continue;
+        }
         match addons::addon(inputs, cluster, addon, content)? {
             Ok(object) => plan.insert(object)?,
             Err(hold) => plan.held.push(not_now(Some(addon.name.clone()), hold)),

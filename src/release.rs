@@ -162,6 +162,12 @@ pub struct Loaded {
 }
 
 impl Release {
+    /// Returns the hooks at which an addon is applied; none in the single-chart form.
+    pub fn hooks_of(&self, addon: &AddonName) -> impl Iterator<Item = Hook> {
+        let applies = |stage: &Stage| stage.addon == *addon && stage.action == Action::Apply;
+        self.stages.iter().filter(move |(_, stages)| stages.iter().any(applies)).map(|(hook, _)| *hook)
+    }
+
     /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all
     /// findings are returned, warnings included; where an archive does, only those of archives: what it would have
     /// held is not missing.

@@ -25,6 +25,7 @@ use jiff::Timestamp;
 use planning::{RELEASE, release, stack};
 use serde_json::{Value, json};
 use stackflux::foreign::capi::Cluster;
+use stackflux::gate::upgrade::Phase;
 use stackflux::git::{self, Access, BareRepository, Credentials, Identity, Proposal, Target, Updated};
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
@@ -156,7 +157,7 @@ impl Ground {
         let inputs = ClusterInputs::new(Cluster::new(cluster).unwrap(), |to| {
             related.iter().find(|object| object["kind"].as_str() == Some(&to.kind))
         });
-        plan::cluster(&self.inputs(), &inputs).unwrap()
+        plan::cluster(&self.inputs(), &inputs, Phase::Steady).unwrap()
     }
 
     /// Commits and pushes the changes of a plan.

@@ -188,6 +188,9 @@ reasons! {
     KubernetesVersionMismatch:
         "The Cluster's Kubernetes version differs from the version that its class's release is for.",
         "Change spec.topology.version and the class together, to a release and its Kubernetes version.";
+    WaitingForUpgrade:
+        "The addon keeps what is installed until an upgrade of the Cluster to another Kubernetes version gets so far.",
+        "Wait; the message says for what.";
     ChartNameCollision:
         "A HelmChart with the planned name exists, but has different content.",
         "Delete that HelmChart if nothing uses it; two digests with the same first twelve digits are next to \

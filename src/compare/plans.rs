@@ -9,6 +9,7 @@ use super::values::{self, ValueChange};
 use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
 use crate::gate::Hold;
+use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -234,7 +235,9 @@ struct Planned {
 impl Planned {
     fn new(inputs: &ReleaseInputs, clusters: &[ClusterInputs]) -> Result<Self, PlanError> {
         let (class, kubernetes) = (inputs.release.name.class_name(), &inputs.release.kubernetes);
-        let plan = |cluster: &ClusterInputs| plan::cluster(inputs, &cluster.with_class(&class, kubernetes));
+        let plan = |cluster: &ClusterInputs| {
+            plan::cluster(inputs, &cluster.with_class(&class, kubernetes), Phase::Steady)
+        };
         let clusters: Result<Vec<Plan>, PlanError> = clusters.iter().map(plan).collect();
         Ok(Self { release: plan::release(inputs)?, clusters: clusters? })
     }

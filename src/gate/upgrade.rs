@@ -4,7 +4,10 @@
 //! there is an upgrade, and Cluster API waits for its removal. The phase is a function of what the API server has, and
 //! nothing is remembered: another process decides the same.
 
-use crate::release::Hook;
+use super::Hold;
+use crate::api::Reason;
+use crate::names::AddonName;
+use crate::release::{Hook, Release};
 
 /// The facts about the Kubernetes version of a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,30 @@ impl Phase {
             }
         }
     }
+}
+
+/// Returns the hold of an addon that does not move to a release yet; `None` if it may. It keeps its object as it is.
+#[must_use]
+pub fn hold(phase: Phase, release: &Release, addon: &AddonName) -> Option<Hold> {
+    let hooks: Vec<Hook> = release.hooks_of(addon).collect();
+    if phase.lets_move(&hooks) {
+        return None;
+    }
+    let version = &release.kubernetes;
+    let message = if phase == Phase::Requested {
+        format!(
+            "stays as it is until Cluster API waits for the addons before it upgrades the Cluster to {version}"
+        )
+    } else {
+        let moments: Vec<&str> = hooks.iter().map(|hook| hook.as_str()).collect();
+        format!(
+            "stays as it is until the Cluster is upgraded to {version}: {} applies it at {}, and not at {}",
+            release.name,
+            moments.join(" and "),
+            Hook::BeforeClusterUpgrade.as_str()
+        )
+    };
+    Some(Hold { reason: Reason::WaitingForUpgrade, message })
 }
 
 #[cfg(test)]

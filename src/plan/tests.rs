@@ -29,6 +29,42 @@ fn bytes(plan: &Plan) -> String {
     canonical::documents(plan.objects().map(|object| &object.value))
 }
 
+/// During an upgrade an addon is planned if the release applies it before the upgrade. The others are held, by name.
+#[test]
+fn upgrade_holds_addons_by_its_phase() {
+    let holds = |phase: Phase| -> Vec<String> {
+        let fixture = Fixture { before_upgrade: &["cni"], phase, ..Fixture::new() };
+        let plan = fixture.plan("v1", &["one"]);
+        let planned = plan.addons().map(|object| object.id.name.clone());
+        let held = plan.held().iter().map(|held| {
+            assert_eq!(held.hold.reason, Reason::WaitingForUpgrade);
+            format!("{}: {}", held.addon.as_ref().unwrap(), held.hold.message)
+        });
+        planned.chain(held).collect()
+    };
+    let later = |addon: &str| {
+        format!(
+            "{addon}: stays as it is until the Cluster is upgraded to v1.34.2: docker-demo-1-34-v1 applies it at \
+             AfterControlPlaneInitialized, and not at BeforeClusterUpgrade"
+        )
+    };
+    let before = vec!["one.cni".to_owned(), later("ccm"), later("policies")];
+    for phase in [Phase::Waiting, Phase::Open, Phase::Upgrading] {
+        let mut found = holds(phase);
+        found.sort();
+        let mut before = before.clone();
+        before.sort();
+        assert_eq!(found, before, "{phase:?}");
+    }
+    assert_eq!(holds(Phase::Steady), ["one.ccm", "one.cni", "one.policies"]);
+    let requested = holds(Phase::Requested);
+    assert_eq!(requested.len(), 3, "{requested:?}");
+    assert!(
+        requested.iter().all(|held| held.contains("until Cluster API waits for the addons")),
+        "{requested:?}"
+    );
+}
+
 #[test]
 fn plan_has_these_objects_in_this_order() {
     let fixture = Fixture::new();

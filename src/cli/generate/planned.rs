@@ -14,6 +14,7 @@ use crate::cli::live::present::Present;
 use crate::cli::releases::{Found, Pins, Releases};
 use crate::cli::{clusters, objects};
 use crate::gate::Hold;
+use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Existing};
 use crate::inputs::defaults::Defaults;
 use crate::inputs::stack::Stack;
@@ -91,7 +92,7 @@ impl Files {
             plan.merge(plan::release(&inputs)?)?;
             let class = release.name.class_name();
             for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
-                plan.merge(plan::cluster(&inputs, cluster)?)?;
+                plan.merge(plan::cluster(&inputs, cluster, Phase::Steady)?)?;
             }
         }
         let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
@@ -140,7 +141,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
             planned.plan.hold(suspended(cluster));
             continue;
         }
-        planned.plan.merge(plan::cluster(&prepared.inputs(), cluster)?)?;
+        planned.plan.merge(plan::cluster(&prepared.inputs(), cluster, Phase::Steady)?)?;
     }
     planned.warnings = report::about_settings(object, known(releases).as_deref(), stacks.in_use());
     planned.warnings.extend(report::about_releases(stacks.in_use()));

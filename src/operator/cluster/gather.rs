@@ -17,6 +17,7 @@ use crate::addons::{
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::FluxObject;
+use crate::gate::upgrade::Phase;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
@@ -204,7 +205,7 @@ pub(super) async fn facts<'a>(
         }
         ClassRelease::Usable(resolved) => {
             let Ok(inputs) = related(context, cluster, resolved) else { return Ok(None) };
-            match plan::cluster(&resolved.inputs(), &inputs) {
+            match plan::cluster(&resolved.inputs(), &inputs, Phase::Steady) {
                 Ok(plan) => Target::Available(available(context, &addon, resolved, inputs, plan).await?),
                 Err(error) => {
                     let target = Target::without_plan(&resolved.release.name, &error);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::foreign::capi::Cluster;
+use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Followed, Stack, StackSource};
@@ -15,6 +16,10 @@ pub(crate) struct Fixture {
     pub(crate) edit_cluster: fn(&mut Value),
     pub(crate) ccm_template: &'static str,
     pub(crate) addons: &'static [&'static str],
+    /// The addons that the release applies before an upgrade, too.
+    pub(crate) before_upgrade: &'static [&'static str],
+    /// The phase of the upgrade of the clusters.
+    pub(crate) phase: Phase,
     /// More files of each release: path and content.
     pub(crate) more: Vec<(String, &'static str)>,
 }
@@ -47,12 +52,14 @@ impl Fixture {
             edit_cluster: |_| {},
             ccm_template: "values: |\n  cluster: {{ .Cluster.metadata.name }}\n  port: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n",
             addons: &["cni", "ccm", "policies"],
+            before_upgrade: &[],
+            phase: Phase::Steady,
             more: Vec::new(),
         }
     }
 
     pub(crate) fn release(&self, version: &str) -> Release {
-        load(version, self.ccm_template, self.addons, &self.more)
+        load(version, self.ccm_template, (self.addons, self.before_upgrade), &self.more)
     }
 
     /// Plans the stack, one release, and clusters that use it.
@@ -69,7 +76,7 @@ impl Fixture {
         plan.merge(plan::release(&inputs).unwrap()).unwrap();
         for name in clusters {
             let cluster = ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None);
-            plan.merge(plan::cluster(&inputs, &cluster).unwrap()).unwrap();
+            plan.merge(plan::cluster(&inputs, &cluster, self.phase).unwrap()).unwrap();
         }
         plan
     }
@@ -89,12 +96,22 @@ impl Fixture {
     }
 }
 
-fn load(version: &str, ccm_template: &str, addons: &[&str], more: &[(String, &str)]) -> Release {
+fn load(
+    version: &str,
+    ccm_template: &str,
+    (addons, before_upgrade): (&[&str], &[&str]),
+    more: &[(String, &str)],
+) -> Release {
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
     let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
     let class = format!("apiVersion: v2\nname: class\nversion: {version}\n");
-    let stages = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
-    let stages = "addonStages:\n  AfterControlPlaneInitialized:\n".to_owned() + &stages.collect::<String>();
+    let list = |addons: &[&str]| {
+        let stages = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
+        stages.collect::<Vec<_>>().concat()
+    };
+    let before = list(before_upgrade);
+    let before = if before.is_empty() { before } else { format!("  BeforeClusterUpgrade:\n{before}") };
+    let stages = format!("addonStages:\n  AfterControlPlaneInitialized:\n{}{before}", list(addons));
     let mut files = Files::default();
     let (cni, ccm, values) = (chart("cni"), chart("ccm"), format!("release: {version}\n"));
     let usual = [

@@ -14,6 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::prepared::Prepared;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange};
 use crate::gate::Hold;
+use crate::gate::upgrade::Phase;
 use crate::inputs::ClusterInputs;
 use crate::plan::write::namespace_owner;
 use crate::plan::{self, Plan};
@@ -33,7 +34,7 @@ pub(super) fn change(
     if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
         return all_held(hold.clone());
     }
-    let plan = Arc::new(plan::cluster(&prepared.inputs(), cluster)?);
+    let plan = Arc::new(plan::cluster(&prepared.inputs(), cluster, Phase::Steady)?);
     let facts = facts(live, (prepared, plan.clone()), (cluster, addon));
     let decision = decide(&facts);
     match &decision.delivery {

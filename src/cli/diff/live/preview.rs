@@ -14,6 +14,7 @@ use crate::cli::live::present::{LiveNamespace, Present};
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::cluster_of;
+use crate::gate::upgrade::Phase;
 use crate::inputs::ClusterInputs;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
@@ -49,7 +50,8 @@ pub fn planned_addons(objects: &[Value], releases: &Loaded) -> Result<BTreeMap<K
     let mut planned = BTreeMap::new();
     for cluster in &present.clusters {
         let Some(prepared) = stacks.of_cluster(cluster) else { continue };
-        let plan = plan::cluster(&prepared.inputs(), cluster).map_err(|error| in_words(&error))?;
+        let plan =
+            plan::cluster(&prepared.inputs(), cluster, Phase::Steady).map_err(|error| in_words(&error))?;
         planned.insert(
             cluster.cluster.key(),
             plan.addons().map(|planned| Value::clone(&planned.value)).collect(),

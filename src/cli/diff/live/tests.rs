@@ -13,6 +13,7 @@ use super::*;
 use crate::api::{ClusterStack, labels};
 use crate::cli::{clusters, objects};
 use crate::foreign::flux::observed::SpecDigest;
+use crate::gate::upgrade::Phase;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
 use crate::plan::delivery::is_kept_by_namespace;
@@ -81,7 +82,7 @@ fn namespaces() -> BTreeMap<String, LiveNamespace> {
 fn planned(present: &Present) -> (Vec<PlannedObject>, Vec<PlannedObject>) {
     let (stacks, _) = stacks(present);
     let inputs = stacks.of_cluster(&present.clusters[0]).unwrap().inputs();
-    let cluster = plan::cluster(&inputs, &present.clusters[0]).unwrap();
+    let cluster = plan::cluster(&inputs, &present.clusters[0], Phase::Steady).unwrap();
     let shared = stacks.shared().flat_map(|shared| shared.plan.objects());
     (shared.cloned().collect(), cluster.objects().cloned().collect())
 }
