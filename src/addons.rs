@@ -20,6 +20,7 @@ mod revision;
 mod roll_up;
 mod snapshot;
 mod taken_back;
+mod upgrade;
 
 pub use budget::{Spent, decide_within_budget};
 pub use cluster_addon::{
@@ -49,6 +50,7 @@ pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};
 pub use snapshot::Snapshot;
 pub use taken_back::ready_taken_back;
+pub use upgrade::{Before, Behind, before_upgrade};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ mod pruning;
 mod revision;
 mod roll_up;
 mod taken_back;
+mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
