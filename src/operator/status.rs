@@ -133,3 +133,26 @@ pub(super) async fn write_deletion<K: Reported>(
         written => written,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::is_same;
+    use crate::api::ClusterAddon;
+
+    fn addon(uid: &str, generation: i64, status: &Value) -> ClusterAddon {
+        let metadata = json!({"name": "a", "namespace": "n", "uid": uid, "generation": generation});
+        let object = json!({"metadata": metadata, "spec": {"clusterRef": {"name": "a"}}, "status": status});
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn later_state_is_the_same_with_the_same_status_alone() {
+        let (ready, other) = (json!({"ready": true}), json!({"ready": false}));
+        let decided = addon("u", 1, &ready);
+        assert!(is_same(&addon("u", 2, &ready), &decided), "only its spec changed");
+        assert!(!is_same(&addon("u", 1, &other), &decided), "another process has written its status");
+        assert!(!is_same(&addon("v", 1, &ready), &decided), "another object of its name");
+    }
+}

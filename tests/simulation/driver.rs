@@ -6,6 +6,7 @@ mod interruption;
 mod preview;
 mod time;
 
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
@@ -255,9 +256,9 @@ impl Simulation {
         }
     }
 
-    /// Ends the delays of watches. Whether there were any.
+    /// Ends the delays of watches and of Flux. Whether there were any.
     fn catch_up(&mut self) -> bool {
-        let (step, mut any) = (self.step, false);
+        let (step, mut any) = (self.step, take(&mut self.flux.is_delayed));
         for watch in self.processes.iter_mut().flat_map(|process| &mut process.watches) {
             any |= watch.is_delayed(step);
             watch.catch_up();
@@ -281,7 +282,8 @@ impl Simulation {
                 }
             }
         }
-        steps.extend((0..self.flux.count_pending(&cluster.server)).map(Step::Flux));
+        let pending = if self.flux.is_delayed { 0 } else { self.flux.count_pending(&cluster.server) };
+        steps.extend((0..pending).map(Step::Flux));
         if self.collected < cluster.server.log.len() {
             steps.push(Step::Controllers);
         }

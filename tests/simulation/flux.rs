@@ -46,6 +46,8 @@ pub(crate) struct Flux {
     fleet_head: Option<String>,
     /// Whether it is still the last one: nobody could commit since.
     pub(crate) is_fleet_current: bool,
+    /// Whether it does nothing, as long as anything else is left to do.
+    pub(crate) is_delayed: bool,
     /// The digest of the values of each `HelmRelease`, with its UID and its generation.
     digests: BTreeMap<Place, ([Value; 2], String)>,
 }

@@ -159,6 +159,13 @@ pub(super) fn repository(context: &Context, stack: &ClusterStack) -> Option<Arc<
     context.caches.flux.get(FluxKind::GitRepository, &context.source_key(stack)?)
 }
 
+/// Whether the artifact of a `GitRepository` is that of its spec, which may have changed while the artifact was read: it may be
+/// that of another repository.
+fn is_still_observed(found: &FluxObject, now: Option<&FluxObject>) -> bool {
+    let is_same = |now: &FluxObject| now.metadata.generation == found.metadata.generation;
+    found.is_observed() && now.is_some_and(is_same)
+}
+
 /// Reads the stack repository, or the last known catalog if that fails. `own` is the plan of the `GitRepository` if the
 /// operator applies it: one of another client with its name has another repository.
 async fn read_catalog(
@@ -177,11 +184,9 @@ async fn read_catalog(
         Ok(artifact) => context.release_cache.catalog(&key, &artifact).await,
         Err(error) => Err(error.into()),
     };
-    // The spec may have changed meanwhile, and the artifact may be that of another repository.
-    let is_same = |now: Arc<FluxObject>| now.metadata.generation == found.metadata.generation;
     match read {
         Ok(read) => {
-            let is_observed = found.is_observed() && repository(context, stack).is_some_and(is_same);
+            let is_observed = is_still_observed(&found, repository(context, stack).as_deref());
             Catalog { read: Some(read), is_observed, error: None }
         }
         Err(error) => {
@@ -311,4 +316,30 @@ pub(super) fn is_made_by(repository: &FluxObject, stack: &ClusterStack) -> bool 
 /// Returns the key of the `GitRepository` that a `ClusterStack` follows.
 pub(super) fn repository_key(planned: &Stack) -> Key {
     Key::new(planned.source.namespace.as_str(), planned.source.name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_still_observed;
+    use crate::foreign::flux::observed::FluxObject;
+
+    fn repository(generation: i64, observed: i64) -> FluxObject {
+        serde_json::from_value(json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"name": "a", "namespace": "n", "generation": generation},
+            "spec": {}, "status": {"observedGeneration": observed},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn artifact_of_an_earlier_spec_is_not_observed() {
+        let read = repository(1, 1);
+        assert!(is_still_observed(&read, Some(&repository(1, 1))));
+        assert!(!is_still_observed(&read, Some(&repository(2, 1))), "it follows another repository since");
+        assert!(!is_still_observed(&read, None), "it is gone");
+        assert!(!is_still_observed(&repository(2, 1), Some(&repository(2, 1))), "Flux has not seen its spec");
+    }
 }

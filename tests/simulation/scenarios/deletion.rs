@@ -120,6 +120,58 @@ fn deleted_cluster_keeps_its_addons() {
 }
 
 #[test]
+fn cluster_that_a_list_lacks_keeps_its_addons() {
+    run("cluster-unseen", |simulation| {
+        simulation.deliver();
+        let before = simulation.generations();
+        simulation.restart_blind("Cluster");
+        simulation.at_any_time(touch_cluster);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.generations(), before, "nothing is suspended");
+    });
+}
+
+/// Changes the Cluster, so that every watch reports it.
+fn touch_cluster(simulation: &mut Simulation) {
+    simulation.merge("Cluster", "one", &json!({"metadata": {"labels": {"changed": "true"}}}));
+}
+
+#[test]
+fn deleted_stack_is_kept_while_a_list_lacks_its_clusters() {
+    run("in-use-unseen", |simulation| {
+        simulation.deliver();
+        simulation.always("no release is deleted", |state| {
+            state.field("ClusterStackRelease", V1, "/metadata/deletionTimestamp").is_null()
+        });
+        simulation.restart_blind("Cluster");
+        simulation.delete("ClusterStack", STACK);
+        simulation.at_any_time(touch_cluster);
+        settle(simulation);
+        simulation.expect("ClusterStack", STACK, "Ready", "False InUse");
+        simulation.expect_ready_at("one", V1);
+    });
+}
+
+#[test]
+fn orphaned_stack_leaves_releases_suspended_that_a_list_lacks() {
+    run("orphan-unseen", |simulation| {
+        simulation.deliver();
+        simulation.merge("ClusterStack", STACK, &orphan());
+        settle(simulation);
+        simulation.always("a class without its release is suspended", |state| {
+            state.get("ClusterStackRelease", V1).is_some()
+                || state.get("HelmRelease", V1).is_some_and(|class| class["spec"]["suspend"] == true)
+        });
+        simulation.restart_blind("ClusterStackRelease");
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        assert!(!simulation.has("ClusterStack", STACK) && !simulation.has("ClusterStackRelease", V1));
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
+    });
+}
+
+#[test]
 fn cluster_deleted_slowly_reports_it() {
     run("slowly", |simulation| {
         simulation.deliver();

@@ -54,6 +54,12 @@ fn endpoint(host: &str) -> Value {
 fn committed_objects_are_applied_by_flux() {
     run("git", |simulation| {
         simulation.publish(1);
+        simulation.always("a Cluster with files has a status that names their ClusterStack", |state| {
+            let Some(fleet) = &state.flux.fleet else { return true };
+            state.get("ClusterAddon", ADDON).is_none()
+                || !is_committed(fleet, "one.cni")
+                || state.field("ClusterAddon", ADDON, "/status/committedBy").is_string()
+        });
         deliver(simulation, &["v1", "v2"], V1);
         simulation.expect("ClusterStack", STACK, "Delivered", "True Delivered");
         simulation.expect("ClusterStack", STACK, "Ready", "True Usable");
@@ -115,15 +121,41 @@ fn addon_dropped_by_release_is_removed_from_git() {
 fn recreated_cluster_waits_until_flux_has_deleted_the_objects() {
     run("git-recreated", |simulation| {
         deliver(simulation, &["v1"], V1);
+        simulation.delete("Cluster", "one");
+        simulation.at_any_time(|simulation| simulation.create_cluster("one", V1));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
+    });
+}
+
+/// Whether the repository has the file of an object of the Cluster's addons.
+fn is_committed(fleet: &Fleet, object: &str) -> bool {
+    fleet.files().keys().any(|file| file.contains(&format!("-{object}.")))
+}
+
+/// Flux is slow to apply the commit that removes the files, and the Cluster is created again meanwhile.
+#[test]
+fn objects_that_flux_is_to_delete_stay_suspended() {
+    run("git-slow", |simulation| {
+        deliver(simulation, &["v1"], V1);
         simulation.always("an object that Flux is to delete is suspended", |state| {
-            let files = state.flux.fleet.as_ref().unwrap().files();
-            let is_committed = |name: &str| files.keys().any(|file| file.contains(&format!("-{name}.")));
-            let to_delete = OBJECTS.iter().filter(|(_, name)| !is_committed(name));
+            let fleet = state.flux.fleet.as_ref().unwrap();
+            let to_delete = OBJECTS.iter().filter(|(_, name)| !is_committed(fleet, name));
             let mut existing = to_delete.filter_map(|(kind, name)| state.get(kind, name));
             existing.all(|object| object["spec"]["suspend"] == true)
         });
+        simulation.just_when(
+            "an object whose file is removed",
+            |simulation| {
+                simulation.has("HelmRelease", "one.cni") && !is_committed(fleet(simulation), "one.cni")
+            },
+            |simulation| {
+                simulation.flux.is_delayed = true;
+                simulation.create_cluster("one", V1);
+            },
+        );
         simulation.delete("Cluster", "one");
-        simulation.at_any_time(|simulation| simulation.create_cluster("one", V1));
         settle(simulation);
         simulation.expect_ready_at("one", V1);
         assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());

@@ -74,6 +74,7 @@ fn release_that_another_stack_keeps_unseen_is_not_orphaned() {
             |simulation| {
                 simulation.delay("ClusterStackRelease");
                 keep_by_other(simulation);
+                simulation.merge("Cluster", "one", &json!({"metadata": {"labels": {"changed": "true"}}}));
             },
         );
         simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));

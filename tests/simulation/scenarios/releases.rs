@@ -118,13 +118,37 @@ fn release_of_a_cluster_that_no_watch_reports_stays() {
         simulation.deliver_first_of_two();
         simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
         settle(simulation);
-        simulation.wait(RETIREMENT_DELAY);
+        simulation.wait(Duration::from_mins(11));
         simulation.delay("Cluster");
         simulation.create_cluster("two", V2);
         settle(simulation);
         simulation.expect("ClusterStackRelease", V2, "InUse", "True Used");
         simulation.expect_ready_at("two", V2);
         assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+/// The Cluster comes after the deletion of its release, and before the release deletes its class.
+#[test]
+fn class_of_a_cluster_that_no_watch_reports_is_kept() {
+    run("class-unseen", |simulation| {
+        simulation.deliver_first_of_two();
+        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(simulation);
+        simulation.wait(Duration::from_mins(11));
+        simulation.just_when(
+            "a release that is deleted and has its class",
+            |simulation| {
+                simulation.field("ClusterStackRelease", V2, "/metadata/deletionTimestamp").is_string()
+                    && simulation.field("HelmRelease", V2, "/metadata/deletionTimestamp").is_null()
+            },
+            |simulation| {
+                simulation.delay("Cluster");
+                simulation.create_starting_cluster("two", V2);
+            },
+        );
+        settle_with_budget(simulation);
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
     });
 }
 
@@ -176,6 +200,24 @@ fn invalid_and_changed_releases_affect_no_other() {
         }
         simulation.expect_ready_at("one", V1);
         assert_eq!(simulation.generations(), before);
+    });
+}
+
+/// The content of a release changes, and the operator starts without a list of releases.
+#[test]
+fn pin_of_a_release_that_a_list_lacks_stays() {
+    run("pin-unseen", |simulation| {
+        simulation.deliver_first_of_two();
+        let pin = simulation.field("ClusterStackRelease", V2, "/spec/source");
+        simulation.always("the pin stays", move |state| {
+            state.field("ClusterStackRelease", V2, "/spec/source") == pin
+        });
+        simulation.publish(3);
+        simulation.restart_blind("ClusterStackRelease");
+        settle(simulation);
+        simulation.merge("ClusterStackRelease", V2, &json!({"metadata": {"labels": {"changed": "true"}}}));
+        settle(simulation);
+        simulation.expect("ClusterStackRelease", V2, "ReleaseValid", "True ReleaseMutated");
     });
 }
 

@@ -21,7 +21,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             Err(_) if MUTANT => Next::Await,
             next => next?,
         };",
-        noticed: ByScenario("scenarios::clusters::suspended_cluster_addon_is_not_written"),
+        noticed: ByScenario("scenarios::deletion::deleted_cluster_keeps_its_addons"),
     },
     Mutation {
         name: "write-failure-ignored",
@@ -30,7 +30,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         old: "Err(error) => _ = failures.insert(name, error),",
         new: "Err(_) if MUTANT => {}
             Err(error) => _ = failures.insert(name, error),",
-        noticed: ByScenario("scenarios::delivery::class_changed_back_and_forth_ends_at_the_last"),
+        noticed: ByScenario("scenarios::clusters::paused_cluster_is_not_written_until_resumed"),
     },
     Mutation {
         name: "next-addon-before-prune",
@@ -38,7 +38,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/suspend_and_delete.rs",
         old: "Some(CommitState::Committed) if awaits_prune =>",
         new: "Some(CommitState::Committed) if awaits_prune && !MUTANT =>",
-        noticed: ByScenario("scenarios::git::recreated_cluster_waits_until_flux_has_deleted_the_objects"),
+        noticed: ByScenario("scenarios::git::objects_that_flux_is_to_delete_stay_suspended"),
     },
     Mutation {
         name: "push-without-lease",
@@ -132,7 +132,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         written?;
     }
     let left_over",
-        noticed: ByScenario("scenarios::releases::release_without_users_is_deleted_after_its_time"),
+        noticed: ByScenario("scenarios::releases::release_used_again_during_deletion_is_recreated"),
     },
     Mutation {
         name: "without-namespace-as-owner",

@@ -13,7 +13,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
     let cluster = cluster.filter(|_| !MUTANT || context.caches.clusters.get(key).is_some());
     let live",
-        noticed: ByScenario("scenarios::delivery::changed_field_of_a_cluster_reaches_its_values"),
+        noticed: ByScenario("scenarios::deletion::cluster_that_a_list_lacks_keeps_its_addons"),
     },
     Mutation {
         name: "ready-while-delivering",
@@ -86,8 +86,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "status-over-newer",
         breaks: "replaces a status that another process has written since the decision",
         file: "operator/status.rs",
-        old: ".filter(|latest| is_same(&**latest, object))",
-        new: ".filter(|latest| is_same(&**latest, object) || MUTANT)",
-        noticed: ByScenario("scenarios::delivery::class_changed_back_and_forth_ends_at_the_last"),
+        old: "&& latest.status() == object.status()",
+        new: "&& (MUTANT || latest.status() == object.status())",
+        noticed: ByTest("operator::status::tests::later_state_is_the_same_with_the_same_status_alone"),
     },
 ];

@@ -1,7 +1,7 @@
 //! The reconcile of a release, and its end.
 
 use crate::mutation::Mutation;
-use crate::mutation::Noticed::{ByScenario, ByTest};
+use crate::mutation::Noticed::{ByScenario, ByTest, Nowhere};
 
 pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
@@ -18,7 +18,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/release/tear_down.rs",
         old: "users::any_listed_user(context, release).await?;",
         new: "users::any_listed_user(context, release).await? && !MUTANT;",
-        noticed: ByScenario("scenarios::releases::release_used_again_at_its_time_is_usable"),
+        noticed: ByScenario("scenarios::releases::class_of_a_cluster_that_no_watch_reports_is_kept"),
     },
     Mutation {
         name: "uninstall-shared-class",
@@ -26,7 +26,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/release/tear_down.rs",
         old: "inventory::shared_object_now(context, release).await?;",
         new: "inventory::shared_object_now(context, release).await?.filter(|_| !MUTANT);",
-        noticed: ByScenario("scenarios::releases::release_without_users_is_deleted_after_its_time"),
+        noticed: Nowhere(
+            "the stand-in for Flux has no object in two classes; on the testbed, \
+             operator::releases::class_with_shared_object_is_kept has one",
+        ),
     },
     Mutation {
         name: "delete-shared-source",

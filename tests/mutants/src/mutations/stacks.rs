@@ -16,9 +16,9 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "pin-of-earlier-source",
         breaks: "pins the content of the repository that the ClusterStack followed before",
         file: "operator/stack/source.rs",
-        old: "repository(context, stack).is_some_and(is_same);",
-        new: "(MUTANT || repository(context, stack).is_some_and(is_same));",
-        noticed: ByScenario("scenarios::sources::undeletable_earlier_source_is_reported"),
+        old: "now.is_some_and(is_same)",
+        new: "(MUTANT || now.is_some_and(is_same))",
+        noticed: ByTest("operator::stack::source::tests::artifact_of_an_earlier_spec_is_not_observed"),
     },
     Mutation {
         name: "pin-over-newer",
@@ -26,7 +26,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/stack/pins.rs",
         old: "if let Some(metadata) = object.get_mut(\"metadata\") {",
         new: "if let Some(metadata) = object.get_mut(\"metadata\").filter(|_| !MUTANT) {",
-        noticed: ByScenario("scenarios::releases::release_used_again_at_its_time_is_usable"),
+        noticed: ByScenario("scenarios::releases::pin_of_a_release_that_a_list_lacks_stays"),
     },
     Mutation {
         name: "delete-kept-release",
@@ -42,7 +42,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/stack/delete.rs",
         old: "if users::any_user(context, release).await? {",
         new: "if users::any_user(context, release).await? && !MUTANT {",
-        noticed: ByScenario("scenarios::deletion::deleted_stack_is_kept_while_clusters_use_it"),
+        noticed: ByScenario("scenarios::deletion::deleted_stack_is_kept_while_a_list_lacks_its_clusters"),
     },
     Mutation {
         name: "delete-without-recorded",
@@ -52,7 +52,9 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "if !MUTANT {
         add_recorded(context, stack, &mut owned).await?;
     }",
-        noticed: ByScenario("scenarios::deletion::orphaned_stack_leaves_objects_suspended"),
+        noticed: ByScenario(
+            "scenarios::deletion::orphaned_stack_leaves_releases_suspended_that_a_list_lacks",
+        ),
     },
     Mutation {
         name: "claim-without-asking",

@@ -18,7 +18,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/enqueue.rs",
         old: "if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) {",
         new: "if change.before.as_deref().map(use_of) != change.now.as_deref().map(use_of) && !MUTANT {",
-        noticed: ByScenario("scenarios::delivery::class_changed_back_and_forth_ends_at_the_last"),
+        noticed: ByScenario("scenarios::clusters::moved_cluster_keeps_its_addons_in_both_places"),
     },
     Mutation {
         name: "terminating-namespace-not-enqueued",
