@@ -125,8 +125,22 @@ pub fn on_addon_event(context: &Context, change: &Change<ClusterAddon>) {
     on_addon_status(context, change);
 }
 
-/// Handles a change of the status of a `ClusterAddon`: enqueues the `ClusterStack` if its counts change.
+/// Enqueues the releases that a `ClusterAddon` that is gone had kept from their deletion.
+fn enqueue_kept_releases(context: &Context, addon: &ClusterAddon) {
+    let Some(progress) = addon.status.as_ref().and_then(|status| status.release.as_ref()) else { return };
+    let desired = progress.desired_namespace.as_deref().zip(progress.desired.as_deref());
+    let applied = progress.applied_namespace.as_deref().zip(progress.applied.as_deref());
+    for (namespace, name) in desired.into_iter().chain(applied) {
+        context.triggers.releases.now(Key::new(namespace, name));
+    }
+}
+
+/// Handles a change of the status of a `ClusterAddon`: enqueues the `ClusterStack` if its counts change, and the releases of one
+/// that is gone.
 pub fn on_addon_status(context: &Context, change: &Change<ClusterAddon>) {
+    if let (Some(before), None) = (&change.before, &change.now) {
+        enqueue_kept_releases(context, before);
+    }
     let sum = |addon: Option<&ClusterAddon>| {
         let addon = addon?;
         let conditions = &addon.status.as_ref()?.conditions;

@@ -19,6 +19,7 @@ use kube::core::{ApiResource, DynamicObject};
 use tracing::{info, warn};
 
 use super::super::context::Context;
+use super::super::enqueue::on_addon_status;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::git_delivery::{commit, forget_cluster};
 use super::super::metrics::Queue;
@@ -40,7 +41,7 @@ use crate::foreign::flux::ownership::applier_of;
 use crate::gate::Hold;
 use crate::rollup::deleted_cluster_addon;
 use crate::runtime::api_server::RequestError;
-use crate::runtime::cache::Key;
+use crate::runtime::cache::{self, Key};
 use crate::runtime::queue::Next;
 
 /// Delay before checking the cause, or the deletion of the objects, again.
@@ -218,6 +219,7 @@ async fn prune(
     if suppression.deletes_addon {
         write::delete(context, &**addon).await?;
     }
+    on_addon_status(context, &cache::Change { before: Some(addon.clone()), now: None });
     forget_cluster(context, key);
     info!(objects = count, "suspended and deleted the Flux objects of the addons: nothing is uninstalled");
     context.metrics.remove(Queue::Cluster, &key.to_string());
