@@ -137,6 +137,10 @@ fn objects(server: &ApiServer, at: [usize; 3], now: usize) -> Vec<Value> {
         let found = Past::new(server, at).list(kind).into_iter().cloned();
         found.map(move |mut object| {
             object["kind"] = KINDS[number(kind)].name.into();
+            if kind == "ClusterStackRelease" {
+                // A release that is being deleted and is used again is delivered until its Clusters leave it.
+                object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+            }
             object
         })
     };
