@@ -74,6 +74,9 @@ fn a_new_release(scenario: &Scenario, audit: &Audit) {
 fn a_suspended_stack(scenario: &Scenario, audit: &Audit) {
     let suspend = |suspend| scenario.patch("clusterstack", STACK, &json!({"spec": {"suspend": suspend}}));
     suspend(true);
+    // The watches of ClusterStacks and of Clusters have no common order.
+    let is_seen = |stack: &Value| stack["status"]["observedGeneration"] == stack["metadata"]["generation"];
+    scenario.wait("clusterstack", STACK, "seen as suspended", is_seen);
     let begun = audit.mark().unwrap();
     scenario.upgrade("b", V2);
     let stays = |addon: &Value| condition(addon, "Delivered").1 == "Suspended";
