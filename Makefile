@@ -61,7 +61,7 @@ test: ## all tests of the repository, and the seconds of each scenario on the te
 # CONTRIBUTING.md has the reason of each.
 LONG := leaders lies outages quiet
 test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
-test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes (ten minutes)
+test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
 	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers::; \
 	else echo "NOT TESTED: workers, because $$STACKFLUX_SHARED is not a directory" >&2; fi

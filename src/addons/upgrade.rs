@@ -1,7 +1,7 @@
 //! Whether the addons of a Cluster are where its upgrade to another Kubernetes version needs them.
 
 use super::roll_up::judge_recorded;
-use super::{Decision, Delivery, Facts, Target, addon_of, snapshot};
+use super::{Available, Decision, Delivery, Facts, Target, addon_of, snapshot};
 use crate::gate::upgrade::Phase;
 use crate::names::AddonName;
 use crate::release::Hook;
@@ -39,7 +39,7 @@ pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
         Phase::Waiting.lets_move(&hooks)
     });
     let behind = needed.filter_map(|addon| {
-        let why = why_behind(facts, decision, &addon.name)?;
+        let why = why_behind((facts, available), decision, &addon.name)?;
         Some(Behind { addon: addon.name.clone(), why })
     });
     let behind: Vec<Behind> = behind.collect();
@@ -47,17 +47,21 @@ pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
 }
 
 /// Returns what an addon waits for; `None` if it is applied as planned.
-fn why_behind(facts: &Facts, decision: &Decision, addon: &AddonName) -> Option<String> {
-    let Target::Available(available) = &facts.target else { return None };
+fn why_behind(
+    (facts, available): (&Facts, &Available),
+    decision: &Decision,
+    addon: &AddonName,
+) -> Option<String> {
     let held = available.plan.held().iter().find(|held| held.addon.as_ref() == Some(addon));
     if let Some(held) = held {
         return Some(held.hold.message.clone());
     }
     let action = decision.actions.get(addon.as_str());
-    if !action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none()) {
+    let is_as_planned = action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none());
+    let planned = available.planned().find(|planned| addon_of(planned) == addon.as_str());
+    let Some(planned) = planned.filter(|_| is_as_planned) else {
         return Some("its object is not as planned yet".to_owned());
-    }
-    let planned = available.planned().find(|planned| addon_of(planned) == addon.as_str())?;
+    };
     let before = facts.snapshot.addons_before().find(|before| before.name == addon.as_str());
     let found = snapshot::find(&facts.snapshot.objects, &planned.id.kind, &planned.id.name);
     let verdict = before

@@ -117,7 +117,7 @@ fn check_plan(server: &ApiServer, position: usize, known: &Known) -> Result<(), 
         }
     }
     if plans.is_empty() && !is_ready(addon) {
-        // The release is being deleted.
+        // The release is gone.
         return Ok(());
     }
     Err(format!("its addons of {applied} are {named:?}, and the plans are {plans:?}"))

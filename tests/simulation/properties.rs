@@ -73,6 +73,8 @@ pub(crate) struct Outcome {
     pub(crate) checkpoint: Option<Checkpoint>,
     /// What was reached, and how often.
     reached: BTreeMap<&'static str, usize>,
+    /// The moments that users waited for in vain.
+    missed: Vec<&'static str>,
     /// The objects at the end; an error if the scenario itself failed.
     end: thread::Result<Vec<String>>,
 }
@@ -126,7 +128,8 @@ pub(crate) fn outcome(simulation: &mut Simulation, scenario: impl Fn(&mut Simula
     let golden = finished(cluster.golden.take().unwrap_or_default(), &simulation.namespace);
     let (broken, log, reached) =
         (take(&mut cluster.broken), take(&mut cluster.log), take(&mut cluster.reached));
-    Outcome { broken, log, golden, checkpoint: simulation.take_checkpoint(), reached, end }
+    let missed = simulation.missed_chances();
+    Outcome { broken, log, golden, checkpoint: simulation.take_checkpoint(), reached, missed, end }
 }
 
 /// Runs a scenario without accidents and with many seeds: it ends, no rule is broken, and the end is the same for all. What
@@ -135,8 +138,10 @@ pub(crate) fn run(name: &str, scenario: impl Fn(&mut Simulation)) {
     let runtime = runtime();
     let mut calm = simulate(Random::calm(), None, runtime, &scenario);
     let golden = take(&mut calm.golden);
+    let missed = take(&mut calm.missed);
     let checkpoint = calm.checkpoint.take().map(Rc::new);
     let first = ended(name, Order::Calm, calm, None);
+    assert_eq!(missed, [""; 0], "{name}: these moments never come in the calm order");
     if let Some(wanted) = Wanted::read() {
         let count = exhaustive::run(name, &wanted, checkpoint.as_ref(), &first, scenario);
         return println!("{name}: {count} interruptions");

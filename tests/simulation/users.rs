@@ -48,6 +48,11 @@ impl Simulation {
         }
     }
 
+    /// The moments that did not come.
+    pub(crate) fn missed_chances(&self) -> Vec<&'static str> {
+        self.chances.waiting.iter().map(|(name, ..)| *name).collect()
+    }
+
     /// Lets a user act.
     pub(crate) fn act_as_user(&mut self, action: Action) {
         action(self);

@@ -73,13 +73,8 @@ fn release_with_another_owner_is_left_to_it() {
         simulation.deliver();
         simulation.apply(&stack(simulation, "other", &["v1"], &json!({})));
         settle(simulation);
-        let other = json!({
-            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
-            "uid": simulation.field("ClusterStack", "other", "/metadata/uid"),
-        });
-        let mut owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
-        owners.as_array_mut().unwrap().push(other.clone());
-        simulation.merge("ClusterStackRelease", V1, &json!({"metadata": {"ownerReferences": owners}}));
+        let other = simulation.field("ClusterStack", "other", "/metadata/uid");
+        simulation.keep_by_other();
         simulation.merge("ClusterStack", STACK, &orphan());
         simulation.delete("ClusterStack", STACK);
         settle(simulation);
@@ -87,7 +82,7 @@ fn release_with_another_owner_is_left_to_it() {
         // It becomes the controller when the operator writes the release again.
         let owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
         let uids: Vec<&Value> = owners.as_array().unwrap().iter().map(|owner| &owner["uid"]).collect();
-        assert_eq!(uids, [&other["uid"]]);
+        assert_eq!(uids, [&other]);
         simulation.expect("ClusterStackRelease", V1, "Ready", "True Usable");
         simulation.expect_ready_at("one", V1);
         assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") != true));
@@ -125,16 +120,11 @@ fn cluster_that_a_list_lacks_keeps_its_addons() {
         simulation.deliver();
         let before = simulation.generations();
         simulation.restart_blind("Cluster");
-        simulation.at_any_time(touch_cluster);
+        simulation.at_any_time(Simulation::touch_cluster);
         settle(simulation);
         simulation.expect_ready_at("one", V1);
         assert_eq!(simulation.generations(), before, "nothing is suspended");
     });
-}
-
-/// Changes the Cluster, so that every watch reports it.
-fn touch_cluster(simulation: &mut Simulation) {
-    simulation.merge("Cluster", "one", &json!({"metadata": {"labels": {"changed": "true"}}}));
 }
 
 #[test]
@@ -146,7 +136,7 @@ fn deleted_stack_is_kept_while_a_list_lacks_its_clusters() {
         });
         simulation.restart_blind("Cluster");
         simulation.delete("ClusterStack", STACK);
-        simulation.at_any_time(touch_cluster);
+        simulation.at_any_time(Simulation::touch_cluster);
         settle(simulation);
         simulation.expect("ClusterStack", STACK, "Ready", "False InUse");
         simulation.expect_ready_at("one", V1);

@@ -132,6 +132,30 @@ impl Simulation {
         );
     }
 
+    /// Lets the second of two releases be without a user for so long that it is to be deleted.
+    pub(super) fn retire_second(&mut self) {
+        self.deliver_first_of_two();
+        self.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
+        settle(self);
+        self.wait(Duration::from_mins(11));
+    }
+
+    /// Makes the `ClusterStack` `other` an owner of the first release, too.
+    pub(super) fn keep_by_other(&mut self) {
+        let other = json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
+            "uid": self.field("ClusterStack", "other", "/metadata/uid"),
+        });
+        let mut owners = self.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
+        owners.as_array_mut().unwrap().push(other);
+        self.merge("ClusterStackRelease", V1, &json!({"metadata": {"ownerReferences": owners}}));
+    }
+
+    /// Changes a label of the first Cluster, so that every watch reports it.
+    pub(super) fn touch_cluster(&mut self) {
+        self.merge("Cluster", "one", &json!({"metadata": {"labels": {"changed": "true"}}}));
+    }
+
     /// Status and reason of a condition, such as `True Applied`.
     pub(super) fn condition(&self, kind: &str, name: &str, condition: &str) -> String {
         let object = self.get(kind, name).unwrap_or_default();

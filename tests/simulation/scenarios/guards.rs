@@ -2,7 +2,6 @@
 //! seed breaks a rule that it keeps with it. Each rule is broken by at least one test.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -134,10 +133,7 @@ fn deletion_without_asking_again_trusts_an_empty_list() {
 #[test]
 fn deletion_without_listing_the_users_misses_a_new_cluster() {
     assert_noticed(Guard::UsersListed, Rule::DeletionWithoutCause, |simulation| {
-        simulation.deliver_first_of_two();
-        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
-        settle(simulation);
-        simulation.wait(Duration::from_mins(11));
+        simulation.retire_second();
         simulation.delay("Cluster");
         simulation.create_cluster("two", V2);
         settle(simulation);

@@ -29,17 +29,6 @@ fn addon_that_the_class_has_again_is_there() {
     });
 }
 
-/// Makes the other `ClusterStack` an owner of the release, too.
-fn keep_by_other(simulation: &mut Simulation) {
-    let other = json!({
-        "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "name": "other",
-        "uid": simulation.field("ClusterStack", "other", "/metadata/uid"),
-    });
-    let mut owners = simulation.field("ClusterStackRelease", V1, "/metadata/ownerReferences");
-    owners.as_array_mut().unwrap().push(other);
-    simulation.merge("ClusterStackRelease", V1, &json!({"metadata": {"ownerReferences": owners}}));
-}
-
 #[test]
 fn release_that_another_stack_keeps_at_last_is_not_orphaned() {
     run("kept-late", |simulation| {
@@ -49,7 +38,7 @@ fn release_that_another_stack_keeps_at_last_is_not_orphaned() {
         let uid = |simulation: &Simulation| simulation.field("ClusterAddon", ADDON, "/metadata/uid");
         let before = uid(simulation);
         simulation.merge("ClusterStack", STACK, &orphan());
-        simulation.at_any_time(keep_by_other);
+        simulation.at_any_time(Simulation::keep_by_other);
         simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));
         settle(simulation);
         assert!(!simulation.has("ClusterStack", STACK));
@@ -73,8 +62,8 @@ fn release_that_another_stack_keeps_unseen_is_not_orphaned() {
             |simulation| simulation.field("ClusterStack", STACK, "/metadata/deletionTimestamp").is_string(),
             |simulation| {
                 simulation.delay("ClusterStackRelease");
-                keep_by_other(simulation);
-                simulation.merge("Cluster", "one", &json!({"metadata": {"labels": {"changed": "true"}}}));
+                simulation.keep_by_other();
+                simulation.touch_cluster();
             },
         );
         simulation.at_any_time(|simulation| simulation.delete("ClusterStack", STACK));
@@ -91,12 +80,9 @@ fn release_that_another_stack_keeps_unseen_is_not_orphaned() {
 #[test]
 fn release_used_again_after_its_deletion_is_counted_stays() {
     run("used-late", |simulation| {
-        simulation.deliver_first_of_two();
-        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
-        settle(simulation);
+        simulation.retire_second();
         let uid = |simulation: &Simulation| simulation.field("ClusterStackRelease", V2, "/metadata/uid");
         let before = uid(simulation);
-        simulation.wait(Duration::from_mins(11));
         simulation.just_when(
             "a release that is counted as deleted and exists",
             |simulation| simulation.field("ClusterStack", STACK, "/status/pruned/count") == 1,

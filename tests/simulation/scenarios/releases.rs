@@ -115,10 +115,7 @@ fn release_used_again_at_its_time_is_usable() {
 #[test]
 fn release_of_a_cluster_that_no_watch_reports_stays() {
     run("used-unseen", |simulation| {
-        simulation.deliver_first_of_two();
-        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
-        settle(simulation);
-        simulation.wait(Duration::from_mins(11));
+        simulation.retire_second();
         simulation.delay("Cluster");
         simulation.create_cluster("two", V2);
         settle(simulation);
@@ -132,10 +129,7 @@ fn release_of_a_cluster_that_no_watch_reports_stays() {
 #[test]
 fn class_of_a_cluster_that_no_watch_reports_is_kept() {
     run("class-unseen", |simulation| {
-        simulation.deliver_first_of_two();
-        simulation.offer(&["v1"], &json!({"revisionHistoryLimit": 0}));
-        settle(simulation);
-        simulation.wait(Duration::from_mins(11));
+        simulation.retire_second();
         simulation.just_when(
             "a release that is deleted and has its class",
             |simulation| {
