@@ -1,7 +1,7 @@
 //! Decides what the status of a `ClusterAddon` has to say before its objects are written.
 
 use super::revision::revision_before;
-use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, committed_by};
+use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, is_committer_named};
 use crate::api::cluster_addon::{ClusterAddonStatus, ReleaseProgress};
 use crate::api::{ConditionType, Reason};
 use crate::plan::PlannedObject;
@@ -47,7 +47,7 @@ fn changed_addons<'a>(
     let is_requested = match decision.delivery {
         Delivery::Apply => true,
         // The status names the committing ClusterStack before the first commit, and is not ready then.
-        Delivery::Commit => committed_by(&snapshot.addon) == Some(available.stack_name()),
+        Delivery::Commit => is_committer_named(&snapshot.addon, available),
         _ => false,
     };
     let is_changed = |planned: &&PlannedObject| {

@@ -130,3 +130,19 @@ fn each_way_of_changing_content_takes_ready_back() {
     scene.addon["status"]["committedBy"] = json!("stacks/demo");
     assert_eq!(message(&scene), about("cni"), "a commit");
 }
+
+#[test]
+fn nothing_is_committed_before_the_status_names_the_committer() {
+    let mut scene = delivered();
+    by_git(&mut scene);
+    let is_named = |scene: &Scene| {
+        let facts = scene.facts();
+        let Target::Available(available) = &facts.target else { panic!() };
+        is_committer_named(&facts.snapshot.addon, available)
+    };
+    assert!(!is_named(&scene), "its first commit");
+    for (committer, expected) in [("stacks/demo", true), ("stacks/other", false), ("other/demo", false)] {
+        merge(&mut scene.addon, &json!({"status": {"committedBy": committer}}));
+        assert_eq!(is_named(&scene), expected, "{committer}");
+    }
+}

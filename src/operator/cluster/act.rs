@@ -13,8 +13,8 @@ use super::super::metrics::Queue;
 use super::super::{annotations, deliver, events, git_delivery, request, retry, write};
 use super::recovery;
 use crate::addons::{
-    Available, Decision, Delivery, Facts, ObjectWrite, Receipts, Snapshot, Target, addon_of, committed_by,
-    committing, deciding_again,
+    Available, Decision, Delivery, Facts, ObjectWrite, Receipts, Snapshot, Target, addon_of, committing,
+    deciding_again, is_committer_named,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::FluxKind;
@@ -270,8 +270,8 @@ async fn commit(
     available: &Available<'_>,
     (snapshot, decision): (&Snapshot, &Decision),
 ) -> (Receipts, Option<RequestError>) {
-    let (addon, by) = (&*snapshot.addon, Some(available.stack_name()));
-    let state = if committed_by(addon) == by {
+    let addon = &*snapshot.addon;
+    let state = if is_committer_named(addon, available) {
         let stack = Key::new(available.stack.namespace.as_str(), available.stack.name.as_str());
         let change = Change::Planned(available.plan.clone());
         let requester = (Queue::Cluster, key.clone());
@@ -279,7 +279,7 @@ async fn commit(
     } else {
         CommitState::Pending
     };
-    let mut receipts = Receipts { committed_by: by, ..Receipts::default() };
+    let mut receipts = Receipts { committed_by: Some(available.stack_name()), ..Receipts::default() };
     let mut failures = BTreeMap::new();
     for planned in available.planned() {
         let name = addon_of(planned);

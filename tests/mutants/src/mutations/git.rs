@@ -1,16 +1,18 @@
 //! Delivery through Git.
 
 use crate::mutation::Mutation;
-use crate::mutation::Noticed::{ByScenario, ByTest};
+use crate::mutation::Noticed::ByTest;
 
 pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "commit-before-status",
         breaks: "leaves the files of a deleted Cluster in the repository, because no status names it",
-        file: "operator/cluster/act.rs",
-        old: "let state = if committed_by(addon) == by {",
-        new: "let state = if committed_by(addon) == by || MUTANT {",
-        noticed: ByScenario("scenarios::git::committed_objects_are_applied_by_flux"),
+        file: "addons/cluster_addon.rs",
+        old: "committed_by(addon) == Some(available.stack_name())",
+        new: "MUTANT || committed_by(addon) == Some(available.stack_name())",
+        noticed: ByTest(
+            "addons::tests::taken_back::nothing_is_committed_before_the_status_names_the_committer",
+        ),
     },
     Mutation {
         name: "commit-answers-newer-request",
