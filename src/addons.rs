@@ -25,7 +25,7 @@ mod upgrade;
 pub use budget::{Spent, decide_within_budget};
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
-    is_as_desired, is_committer_named, is_made_for, open_request, rendered_inputs, requested_at,
+    is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
 pub use decision::{
     AddonAction, Available, Decision, Delivery, Facts, ObjectWrite, Target, addon_of, decide, has_release,
@@ -49,7 +49,7 @@ pub use pruning::{
 pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};
 pub use snapshot::Snapshot;
-pub use taken_back::ready_taken_back;
+pub use taken_back::{is_committer_named, ready_taken_back};
 pub use upgrade::{Before, Behind, before_upgrade};
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use gotemplate::Seen;
 use serde_json::{Value, json};
 
-use super::Available;
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::{Cluster, text};
@@ -79,13 +78,6 @@ pub fn open_request(addon: &ClusterAddon) -> Option<String> {
 #[must_use]
 pub fn committed_by(addon: &ClusterAddon) -> Option<String> {
     addon.status.as_ref()?.committed_by.clone()
-}
-
-/// Whether a status names the `ClusterStack` that commits the objects. It precedes the first commit, because the deletion of the
-/// Cluster finds the files by it.
-#[must_use]
-pub fn is_committer_named(addon: &ClusterAddon, available: &Available) -> bool {
-    committed_by(addon) == Some(available.stack_name())
 }
 
 /// Whether the `ClusterAddon` of a Cluster is as [desired](desired_addon).

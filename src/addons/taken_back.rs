@@ -1,9 +1,9 @@
 //! Decides what the status of a `ClusterAddon` has to say before its objects are written.
 
 use super::revision::revision_before;
-use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, is_committer_named};
+use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, committed_by};
 use crate::api::cluster_addon::{ClusterAddonStatus, ReleaseProgress};
-use crate::api::{ConditionType, Reason};
+use crate::api::{ClusterAddon, ConditionType, Reason};
 use crate::plan::PlannedObject;
 use crate::rollup::{ConditionStatus, Report, summary};
 
@@ -54,6 +54,13 @@ fn changed_addons<'a>(
         decision.actions.get(addon_of(planned)).is_some_and(|action| action.changes_spec)
     };
     available.planned().filter(|_| is_requested).filter(is_changed).collect()
+}
+
+/// Whether a status names the `ClusterStack` that commits the objects. It precedes the first commit, because the deletion of the
+/// Cluster finds the files by it.
+#[must_use]
+pub fn is_committer_named(addon: &ClusterAddon, available: &Available) -> bool {
+    committed_by(addon) == Some(available.stack_name())
 }
 
 /// Makes a status name the release, and neither delivered nor ready.

@@ -7,7 +7,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "commit-before-status",
         breaks: "leaves the files of a deleted Cluster in the repository, because no status names it",
-        file: "addons/cluster_addon.rs",
+        file: "addons/taken_back.rs",
         old: "committed_by(addon) == Some(available.stack_name())",
         new: "MUTANT || committed_by(addon) == Some(available.stack_name())",
         noticed: ByTest(
