@@ -47,6 +47,7 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::SharesObjects, "tests/on_testbed/operator/releases.rs", "class_with_shared_object_is_kept"),
     (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "unreachable_server_is_reported"),
     (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
+    (Reason::WaitingForUpgrade, "src/plan/tests.rs", "upgrade_holds_addons_by_its_phase"),
     (Reason::NotYetReported, "src/rollup/tests/conditions.rs", "missing_is_never_true"),
     (
         Reason::ApplierUnavailable,
