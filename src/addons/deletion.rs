@@ -26,6 +26,9 @@ pub struct LiveOwners<'a> {
     pub is_namespace_terminating: bool,
     /// Whether the `ClusterAddon` [is deleted](is_addon_deleted).
     pub is_addon_deleted: bool,
+    /// Whether the cache lacks the Cluster, or the release of its class: the next `ClusterAddon` takes the objects over if both
+    /// exist.
+    pub is_heir_unseen: bool,
 }
 
 /// Returns the reason to suspend and delete the objects of a `ClusterAddon`; `None` if the API server confirms no cause.
@@ -50,7 +53,8 @@ fn deletion_beside(addon: &ClusterAddon, live: &LiveOwners, cluster: &Cluster) -
         let namespace = addon.metadata.namespace.as_deref().unwrap_or_default();
         return Some(format!("namespace {namespace} is being deleted"));
     }
-    live.is_addon_deleted.then(|| "the ClusterAddon is being deleted".to_owned())
+    let is_last = live.is_addon_deleted && !live.is_heir_unseen;
+    is_last.then(|| "the ClusterAddon is being deleted".to_owned())
 }
 
 /// Whether the API server confirms that a `ClusterAddon` is being deleted or does not exist. `live` is the one that has its

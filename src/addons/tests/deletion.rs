@@ -6,7 +6,12 @@ use super::*;
 use crate::names::Key;
 
 fn live(cluster: Option<&Cluster>) -> LiveOwners<'_> {
-    LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false }
+    LiveOwners {
+        cluster,
+        is_namespace_terminating: false,
+        is_addon_deleted: false,
+        is_heir_unseen: false,
+    }
 }
 
 #[test]
@@ -28,6 +33,7 @@ fn deletion_is_confirmed_by_one_of_its_causes() {
         (&of_go_operator, live(Some(&another)), None),
         (&addon, namespace, Some("namespace work is being deleted")),
         (&addon, addon_deleted, Some("the ClusterAddon is being deleted")),
+        (&addon, LiveOwners { is_heir_unseen: true, ..addon_deleted }, None),
         // The first cause is reported.
         (&addon, LiveOwners { cluster: None, ..namespace }, Some("the Cluster is gone")),
         (&addon, LiveOwners { is_addon_deleted: true, ..namespace }, Some("namespace work is being deleted")),

@@ -33,7 +33,7 @@ use crate::addons::{
     committed_files, decide_suppression, deletion_cause, is_addon_deleted, is_cluster_deleted, is_reported,
     prune_hold, suppressed,
 };
-use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, Reason};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -297,7 +297,12 @@ async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<O
     let Some(kind) = context.cluster_resource() else { return Ok(None) };
     let cluster: Option<ClusterObject> = context.api.get_dynamic(key, kind).await?;
     let cluster = cluster.as_ref().map(|cluster| &cluster.cluster);
-    let live = LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false };
+    let live = LiveOwners {
+        cluster,
+        is_namespace_terminating: false,
+        is_addon_deleted: false,
+        is_heir_unseen: false,
+    };
     if let Some(why) = deletion_cause(addon, &live) {
         return Ok(Some(why));
     }
@@ -306,7 +311,24 @@ async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<O
     }
     let is_addon_deleted = addon.metadata.deletion_timestamp.is_some()
         && is_addon_deleted(addon, context.api.get(&Key::of(addon)).await?.as_ref());
-    Ok(deletion_cause(addon, &LiveOwners { is_addon_deleted, ..live }))
+    let is_heir_unseen = is_addon_deleted && is_heir_unseen(context, key, cluster).await?;
+    Ok(deletion_cause(addon, &LiveOwners { is_addon_deleted, is_heir_unseen, ..live }))
+}
+
+/// Whether the API server has a Cluster, or the release of its class, that the cache lacks: a list may have lacked it.
+async fn is_heir_unseen(
+    context: &Context,
+    key: &Key,
+    cluster: Option<&Cluster>,
+) -> Result<bool, RequestError> {
+    if cluster.is_some() && context.caches.clusters.get(key).is_none() {
+        return Ok(true);
+    }
+    let Some(release) = cluster.and_then(Cluster::release_key) else { return Ok(false) };
+    if context.caches.releases.get(&release).is_some() {
+        return Ok(false);
+    }
+    Ok(context.api.get::<ClusterStackRelease>(&release).await?.is_some())
 }
 
 async fn is_namespace_terminating(context: &Context, namespace: &str) -> Result<bool, RequestError> {

@@ -60,6 +60,7 @@ pub(super) fn not_delivered(
                 cluster: Some(cluster),
                 is_namespace_terminating: around.namespace_terminating,
                 is_addon_deleted: addon.is_some_and(|addon| is_addon_deleted(addon, Some(addon))),
+                is_heir_unseen: false,
             };
             match addon.and_then(|addon| deletion_cause(addon, &owners)) {
                 Some(cause) => return Some(cause),
