@@ -8,10 +8,12 @@
 //! | prune | it is deleted, because the release no longer has its addon |
 //! | uninstall | what Flux does in the cluster when an object that is not suspended is deleted |
 
+mod before_upgrade;
 mod budget;
 mod cluster_addon;
 mod decision;
 mod deletion;
+mod facts;
 mod handover;
 mod lack;
 mod pruning;
@@ -22,20 +24,19 @@ mod snapshot;
 mod taken_back;
 mod upgrade;
 
+pub use before_upgrade::{before_upgrade, is_opening_confirmed, judge_upgrade, needed_before_upgrade};
 pub use budget::{Spent, decide_within_budget};
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
     is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
-pub use decision::{
-    AddonAction, Available, Decision, Delivery, Facts, ObjectWrite, Target, addon_of, decide, has_release,
-    hold_of,
-};
+pub use decision::{AddonAction, Decision, ObjectWrite, decide, has_release};
 pub use deletion::{
     CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionDecision,
     SuppressionFacts, committed_files, decide_suppression, deletion_cause, is_addon_deleted,
     is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
+pub use facts::{Available, Delivery, Facts, Target, addon_of, hold_of};
 pub use handover::{
     Disown, Heir, LetGo, LetGoFacts, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled,
     is_orphaning, is_still_owned, unaccounted,
@@ -50,7 +51,7 @@ pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};
 pub use snapshot::Snapshot;
 pub use taken_back::{is_committer_named, ready_taken_back};
-pub use upgrade::{Before, Behind, before_upgrade};
+pub use upgrade::{Before, Behind, ControlPlane, HookChange, Upgrade};
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ mod verdict;
 
 pub use self::addons::{addons_ready, object_ready, reconciling, stalled, status_of};
 pub use self::cluster_addon::{
-    AddonFacts, ClusterFacts, cluster_addon, deleted_cluster_addon, expected_since,
+    AddonFacts, ClusterFacts, GateFacts, cluster_addon, deleted_cluster_addon, expected_since,
 };
 pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_object,

@@ -6,154 +6,22 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 
+use super::facts::{Available, Delivery, Facts, Target, addon_of};
 use super::handover::{is_labelled, is_still_owned};
 use super::revision::other_revision;
+use super::upgrade::HookChange;
 use super::{Snapshot, open_request, snapshot};
-use crate::api::{ClusterAddon, Reason, labels};
-use crate::foreign::capi::{Cluster, field, text};
+use crate::api::ClusterAddon;
+use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
 use crate::foreign::flux::ownership::other_kind;
-use crate::gate::{self, Hold};
-use crate::inputs::ClusterInputs;
-use crate::inputs::stack::Stack;
-use crate::names::{AddonName, ReleaseName};
+use crate::gate;
+use crate::plan::PlannedObject;
 use crate::plan::delivery::{
     Action, Baseline, Purpose, action, digest_of_shared, is_of_plan, suspension, waits_for_other_kind,
 };
 use crate::plan::write::{Write, WriteFacts, write};
-use crate::plan::{Plan, PlanError, PlannedObject};
-use crate::release::Release;
-use crate::rollup::{ConditionStatus, Expected, Report, Retries, due_retries, is_forced_upgrade_due};
-
-/// The facts about a Cluster that is not being deleted.
-#[derive(Clone, Debug)]
-pub struct Facts<'a> {
-    /// The Cluster.
-    pub cluster: &'a Cluster,
-    /// Its addons.
-    pub snapshot: Snapshot,
-    /// The addons that it will have.
-    pub target: Target<'a>,
-}
-
-/// The addons that a Cluster will have.
-#[derive(Clone, Debug)]
-pub enum Target<'a> {
-    /// The present ones, because the Cluster is paused.
-    Paused,
-    /// The present ones, because there is no valid release to deliver.
-    Unavailable {
-        /// The release of the class, or the name of a class without a release; empty if the Cluster has no class.
-        desired: String,
-        /// The reason why nothing is delivered.
-        report: Report,
-    },
-    /// The addons of a release.
-    Available(Available<'a>),
-}
-
-impl Target<'_> {
-    /// Returns the target while a release cannot be planned: nothing of it may be reported as delivered.
-    #[must_use]
-    pub fn without_plan(release: &ReleaseName, error: &PlanError) -> Self {
-        let message = format!("cannot plan {release}: {error}; the installed addons stay as they are");
-        let report = Report::new(ConditionStatus::False, Reason::DeliveryFailed.as_str(), &message);
-        Self::Unavailable { desired: release.to_string(), report }
-    }
-}
-
-/// A release whose addons can be delivered to a Cluster.
-#[derive(Clone, Debug)]
-pub struct Available<'a> {
-    /// The `ClusterStack`.
-    pub stack: &'a Stack,
-    /// The release.
-    pub release: &'a Release,
-    /// The applied version of each addon: the version of the chart that Flux packaged, or the commit of the manifests.
-    pub versions: &'a BTreeMap<AddonName, String>,
-    /// The `Ready` of the release.
-    pub ready: &'a Report,
-    /// Deletions that the `ClusterStack`'s annotation allows beyond the budget.
-    pub allowed_deletions: Option<&'a str>,
-    /// Whether the `ClusterStack` or the `ClusterAddon` is suspended.
-    pub is_suspended: bool,
-    /// The inputs of the values.
-    pub inputs: Box<ClusterInputs>,
-    /// The objects of the addons.
-    pub plan: Arc<Plan>,
-    /// The hold of a plan that must not be delivered, because another repository has the files of the Cluster.
-    pub elsewhere: Option<Hold>,
-}
-
-impl Available<'_> {
-    /// Returns the name of the `ClusterStack` in the status.
-    #[must_use]
-    pub fn stack_name(&self) -> String {
-        format!("{}/{}", self.stack.namespace, self.stack.name)
-    }
-
-    /// Returns the planned objects of addons.
-    pub fn planned(&self) -> impl Iterator<Item = &PlannedObject> {
-        self.plan.addons()
-    }
-
-    /// Returns the way in which the objects are written.
-    #[must_use]
-    pub fn delivery(&self) -> Delivery {
-        if self.hold().is_some() {
-            Delivery::Nothing
-        } else if self.is_suspended {
-            Delivery::Suspended
-        } else if let Some(hold) = &self.elsewhere {
-            Delivery::Elsewhere(hold.clone())
-        } else if self.stack.delivery.git().is_some() {
-            Delivery::Commit
-        } else {
-            Delivery::Apply
-        }
-    }
-
-    /// Returns the hold of the whole Cluster, if any.
-    #[must_use]
-    pub fn hold(&self) -> Option<&Hold> {
-        hold_of(&self.plan)
-    }
-}
-
-/// Returns the addon that an object delivers.
-#[must_use]
-pub fn addon_of(object: &PlannedObject) -> &str {
-    text(&object.value, &["metadata", "labels", labels::ADDON])
-}
-
-/// Returns the hold because of which a plan delivers nothing to its Cluster, if any.
-#[must_use]
-pub fn hold_of(plan: &Plan) -> Option<&Hold> {
-    plan.held().iter().find(|held| held.addon.is_none()).map(|held| &held.hold)
-}
-
-/// The way in which the objects of a Cluster's addons are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// They are not written: the Cluster is held, or there is no release.
-    Nothing,
-    /// They are not written while the `ClusterStack` or the `ClusterAddon` is suspended.
-    Suspended,
-    /// They are not written while another repository has the files.
-    Elsewhere(Hold),
-    /// The operator commits them to the Git repository of the `ClusterStack`.
-    Commit,
-    /// The operator applies them.
-    Apply,
-}
-
-impl Delivery {
-    /// Whether objects are written. Otherwise uncommitted changes are withdrawn.
-    #[must_use]
-    pub fn is_written(&self) -> bool {
-        matches!(self, Self::Commit | Self::Apply)
-    }
-}
+use crate::rollup::{Expected, Retries, due_retries, is_forced_upgrade_due};
 
 /// The writes to the object of an addon.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,6 +64,8 @@ impl ObjectWrite {
 /// The writes for a Cluster that precede its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
+    /// The change of the annotation that delays upgrades, if any.
+    pub hook: Option<HookChange>,
     /// The way to write the objects.
     pub delivery: Delivery,
     /// The objects of addons that the release does not have and that lost the operator's label. They get it again, because the
@@ -220,12 +90,13 @@ pub struct Decision {
 /// Decides what to write for a Cluster before its status.
 #[must_use]
 pub fn decide(facts: &Facts) -> Decision {
-    let Facts { snapshot, target, cluster } = facts;
+    let Facts { snapshot, target, cluster, upgrade } = facts;
     let before = snapshot.addon.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let has_recovered = !matches!(target, Target::Paused) && gate::has_recovered(before, cluster);
     let is_present = |object: &&Arc<FluxObject>| !object.metadata.terminating;
     let requests = has_recovered.then(|| snapshot.owned().filter(is_present).cloned().collect());
     let mut decision = Decision {
+        hook: (!matches!(target, Target::Paused)).then(|| upgrade.hook_change(cluster)).flatten(),
         delivery: Delivery::Nothing,
         relabels: Vec::new(),
         sources: Vec::new(),

@@ -14,6 +14,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned};
 use crate::gate::Hold;
+use crate::gate::upgrade::Phase;
 use crate::names::{AddonName, Key, ObjectName};
 use crate::release::{Addon, Release};
 
@@ -200,15 +201,22 @@ pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
     let Target::Available(available) = &facts.target else { return Vec::new() };
     let Snapshot { addon, objects, without_file, .. } = &facts.snapshot;
     let (release, by_git) = (kinds(available.release), available.stack.delivery.git().is_some());
-    let facts = PruneFacts { addon, release, objects, by_git, without_file };
-    candidates(&facts, |addon| is_prune_turn(available, receipts, addon))
+    let prune = PruneFacts { addon, release, objects, by_git, without_file };
+    candidates(&prune, |addon| is_prune_turn(available, (receipts, facts.upgrade.phase), addon))
 }
 
-/// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form.
+/// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form. An upgrade
+/// of the Cluster precedes the removal of an addon.
 #[must_use]
-pub fn is_prune_turn(available: &Available, receipts: &Receipts, addon: &AddonName) -> bool {
-    let is_turn =
-        receipts.is_delivered(available) && !available.is_suspended && available.elsewhere.is_none();
+pub fn is_prune_turn(
+    available: &Available,
+    (receipts, phase): (&Receipts, Phase),
+    addon: &AddonName,
+) -> bool {
+    let is_turn = phase == Phase::Steady
+        && receipts.is_delivered(available)
+        && !available.is_suspended
+        && available.elsewhere.is_none();
     is_turn || receipts.waits_for_old(addon)
 }
 

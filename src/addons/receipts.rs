@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::decision::addon_of;
+use super::facts::addon_of;
 use super::{Available, Decision, Delivery, Facts, ObjectWrite, Target, committed_by};
 use crate::api::{ClusterAddon, Reason};
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
@@ -37,6 +37,8 @@ pub struct Receipts {
     pub on_their_way: BTreeMap<String, Hold>,
     /// The `ClusterStack` whose repository has or will have the objects.
     pub committed_by: Option<String>,
+    /// The refusal of the change of the annotation that delays upgrades.
+    pub hook_refusal: Option<String>,
     /// The objects after the writes.
     pub objects: Vec<Arc<FluxObject>>,
 }

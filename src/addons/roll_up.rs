@@ -18,7 +18,7 @@ use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
-    AddonFacts, ClusterFacts, ConditionStatus, Expected, Moment, Report, Verdict, cluster_addon,
+    AddonFacts, ClusterFacts, ConditionStatus, Expected, GateFacts, Moment, Report, Verdict, cluster_addon,
     expected_since, judge,
 };
 
@@ -46,6 +46,10 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
         Target::Unavailable { desired, report } => view.unavailable(facts, desired, report),
         Target::Available(available) => view.available(available, receipts, pruning),
     };
+    let upgrade =
+        || GateFacts { refusal: receipts.hook_refusal.clone(), ..facts.upgrade.report(facts.cluster) };
+    let is_paused = matches!(facts.target, Target::Paused);
+    let found = ClusterFacts { upgrade: (!is_paused).then(upgrade), ..found };
     let addon = &facts.snapshot.addon;
     let is_committer_new = found.committed_by != committed_by(addon);
     let judged =
@@ -86,6 +90,7 @@ fn paused(facts: &Facts) -> ClusterFacts {
         hold,
         of_desired: false,
         pruned: None,
+        upgrade: None,
         committed_by: committed_by(addon),
         addons: facts
             .snapshot
@@ -144,6 +149,7 @@ impl View<'_> {
             release: report.clone(),
             of_desired: false,
             pruned: None,
+            upgrade: None,
             committed_by: committed_by(addon),
             addons: self.all_kept(),
             delivered: false,
@@ -171,6 +177,7 @@ impl View<'_> {
             of_desired: !has_another,
             delivered: receipts.is_delivered(available) && pruning.candidates.is_empty(),
             pruned: pruning.pruned.clone(),
+            upgrade: None,
             committed_by: receipts.committed_by.clone(),
             inputs: is_rendered.then(|| rendered_inputs(available.release, &available.inputs)),
         }

@@ -26,6 +26,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owned;
 use crate::gate::Hold;
+use crate::gate::upgrade::{Gate, Phase};
 use crate::inputs::ClusterInputs;
 use crate::names::AddonName;
 use crate::plan::ObjectId;
@@ -140,6 +141,8 @@ struct Scene {
     repairs: BTreeMap<ObjectId, RepairState>,
     is_suspended: bool,
     elsewhere: Option<Hold>,
+    /// The version of the control plane.
+    control_plane: Option<&'static str>,
 }
 
 impl Scene {
@@ -158,6 +161,7 @@ impl Scene {
             repairs: BTreeMap::new(),
             is_suspended: false,
             elsewhere: None,
+            control_plane: None,
         }
     }
 
@@ -174,7 +178,10 @@ impl Scene {
             kustomize_controller: Applier::unknown(),
             now: NOW.parse().unwrap(),
         };
-        Facts { cluster: &self.cluster, snapshot, target }
+        let control_plane =
+            self.control_plane.map_or(ControlPlane::Unnamed, |it| ControlPlane::Version(it.to_owned()));
+        let upgrade = Upgrade::new(&self.cluster, Gate::Enforced, control_plane);
+        Facts { cluster: &self.cluster, snapshot, target, upgrade }
     }
 
     fn facts(&self) -> Facts<'_> {

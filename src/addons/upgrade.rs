@@ -1,17 +1,51 @@
-//! Whether the addons of a Cluster are where its upgrade to another Kubernetes version needs them.
+//! The upgrade of a Cluster to another Kubernetes version: how far it has come, and what happens to the annotation that delays
+//! it.
 
-use super::roll_up::judge_recorded;
-use super::{Available, Decision, Delivery, Facts, Target, addon_of, snapshot};
-use crate::gate::upgrade::Phase;
+use crate::api::labels::OPEN_UPGRADE_GATE;
+use crate::foreign::capi::upgrade::UPGRADE_HOOK;
+use crate::foreign::capi::{Cluster, ObjectReference};
+use crate::gate::upgrade::{Gate, HookAction, Phase, UpgradeFacts, hook, phase};
+use crate::inputs::ClusterInputs;
 use crate::names::AddonName;
-use crate::release::Hook;
-use crate::rollup::Verdict;
+use crate::rollup::{GateFacts, Report};
+
+/// The upgrade of a Cluster to another Kubernetes version.
+#[derive(Clone, Debug)]
+pub struct Upgrade {
+    /// Whether upgrades wait.
+    pub gate: Gate,
+    /// The version of the control plane.
+    pub control_plane: ControlPlane,
+    /// How far the upgrade has come.
+    pub phase: Phase,
+    /// How far the addons are that move before it.
+    pub before: Before,
+    /// The other field manager that sets the annotation, if any.
+    pub hook_manager: Option<String>,
+}
+
+/// The version of a Cluster's control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlPlane {
+    /// The Cluster names no control plane yet.
+    Unnamed,
+    /// It has this `spec.version`.
+    Version(String),
+    /// It cannot be read.
+    Unreadable {
+        /// The control plane.
+        object: ObjectReference,
+        /// The version that stands in for it: that of the Cluster if Cluster API is done with it, otherwise that of the release
+        /// that was applied last.
+        instead: Option<String>,
+    },
+}
 
 /// How far the addons are that move before the upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing of the release is delivered: the release, the Cluster or a suspension keeps all of it back, and says why itself.
-    Held,
+    /// Nothing of the release is delivered, for this reason.
+    Held(Report),
     /// These addons are not applied as planned, in the order of the release.
     Behind(Vec<Behind>),
     /// All are applied as planned.
@@ -27,52 +61,135 @@ pub struct Behind {
     pub why: String,
 }
 
-/// Judges the addons that the release of the class applies before an upgrade, by the plan for [`Phase::Waiting`].
-#[must_use]
-pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
-    let Target::Available(available) = &facts.target else { return Before::Held };
-    if !matches!(decision.delivery, Delivery::Apply | Delivery::Commit) {
-        return Before::Held;
-    }
-    let needed = available.release.addons.iter().filter(|addon| {
-        let hooks: Vec<Hook> = available.release.hooks_of(&addon.name).collect();
-        Phase::Waiting.lets_move(&hooks)
-    });
-    let behind = needed.filter_map(|addon| {
-        let why = why_behind((facts, available), decision, &addon.name)?;
-        Some(Behind { addon: addon.name.clone(), why })
-    });
-    let behind: Vec<Behind> = behind.collect();
-    if behind.is_empty() { Before::Done } else { Before::Behind(behind) }
+/// A change of the annotation that delays upgrades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookChange {
+    /// It is added.
+    Set,
+    /// It is removed.
+    Remove,
 }
 
-/// Returns what an addon waits for; `None` if it is applied as planned.
-fn why_behind(
-    (facts, available): (&Facts, &Available),
-    decision: &Decision,
-    addon: &AddonName,
-) -> Option<String> {
-    let held = available.plan.held().iter().find(|held| held.addon.as_ref() == Some(addon));
-    if let Some(held) = held {
-        return Some(held.hold.message.clone());
-    }
-    let action = decision.actions.get(addon.as_str());
-    let is_as_planned = action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none());
-    let planned = available.planned().find(|planned| addon_of(planned) == addon.as_str());
-    let Some(planned) = planned.filter(|_| is_as_planned) else {
-        return Some("its object is not as planned yet".to_owned());
-    };
-    let before = facts.snapshot.addons_before().find(|before| before.name == addon.as_str());
-    let found = snapshot::find(&facts.snapshot.objects, &planned.id.kind, &planned.id.name);
-    let verdict = before
-        .zip(found)
-        .and_then(|(before, found)| judge_recorded(before, found, &facts.snapshot.moment(&planned.id.kind)));
-    match verdict {
-        Some(Verdict::Applied | Verdict::Drifted { .. }) => None,
-        Some(verdict) => {
-            let report = verdict.report();
-            Some(if report.message.is_empty() { report.reason } else { report.message })
+impl ControlPlane {
+    /// Reads the version. `applied` is the Kubernetes version of the release that was applied last, if known.
+    #[must_use]
+    pub fn of(inputs: &ClusterInputs, applied: Option<&str>) -> Self {
+        let Some(object) = inputs.cluster.control_plane_ref() else { return Self::Unnamed };
+        if let Some(version) = inputs.control_plane_version() {
+            return Self::Version(version.to_owned());
         }
-        None => Some("Flux has not reported on it yet".to_owned()),
+        let is_done = inputs.cluster.is_topology_reconciled();
+        let instead = if is_done { Some(inputs.cluster.topology_version()) } else { applied };
+        Self::Unreadable { object, instead: instead.map(str::to_owned) }
+    }
+
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Unnamed => None,
+            Self::Version(version) => Some(version),
+            Self::Unreadable { instead, .. } => instead.as_deref(),
+        }
+    }
+}
+
+impl Upgrade {
+    /// Takes the facts before the addons are judged: they do not count as applied. The annotation has no other field manager.
+    #[must_use]
+    pub fn new(cluster: &Cluster, gate: Gate, control_plane: ControlPlane) -> Self {
+        let before = Before::Held(Report::not_yet_reported());
+        let mut upgrade = Self { gate, control_plane, phase: Phase::Steady, before, hook_manager: None };
+        upgrade.phase = phase(&upgrade.facts(cluster));
+        upgrade
+    }
+
+    pub(super) fn facts<'a>(&'a self, cluster: &'a Cluster) -> UpgradeFacts<'a> {
+        UpgradeFacts {
+            gate: self.gate,
+            wanted: cluster.topology_version(),
+            current: self.control_plane.version(),
+            has_begun: cluster.is_upgrading(),
+            is_awaited: cluster.awaits_removal_of(UPGRADE_HOOK),
+            is_done: self.before == Before::Done,
+            forced: cluster.annotation(OPEN_UPGRADE_GATE),
+        }
+    }
+
+    /// Returns the phase to plan the addons for before they are judged: what an upgrade waits for is planned for the time in
+    /// which Cluster API waits.
+    #[must_use]
+    pub fn phase_to_plan(&self) -> Phase {
+        if self.phase == Phase::Requested { Phase::Waiting } else { self.phase }
+    }
+
+    /// Whether the gate is open because the addons are applied.
+    #[must_use]
+    pub fn is_opened_by_addons(&self) -> bool {
+        self.phase == Phase::Open && self.before == Before::Done
+    }
+
+    /// Whether the annotation depends on the addons.
+    #[must_use]
+    pub fn depends_on_addons(&self) -> bool {
+        matches!(self.phase, Phase::Requested | Phase::Waiting)
+    }
+
+    /// Returns the value of the annotation if it is added now: the version of the control plane. One that does not exist yet will
+    /// have the version of the Cluster.
+    #[must_use]
+    pub fn hook_value<'a>(&'a self, cluster: &'a Cluster) -> &'a str {
+        self.control_plane.version().unwrap_or_else(|| cluster.topology_version())
+    }
+
+    /// Decides about the annotation; `None` if it stays as it is.
+    #[must_use]
+    pub fn hook_change(&self, cluster: &Cluster) -> Option<HookChange> {
+        match (hook(&self.facts(cluster)), cluster.annotation(UPGRADE_HOOK).is_some()) {
+            (HookAction::Set, false) => Some(HookChange::Set),
+            (HookAction::Remove, true) => Some(HookChange::Remove),
+            _ => None,
+        }
+    }
+
+    /// Returns what the status reports.
+    #[must_use]
+    pub fn report(&self, cluster: &Cluster) -> GateFacts {
+        let current = self.control_plane.version().map(str::to_owned);
+        let (held, behind) = match &self.before {
+            Before::Held(report) => (Some(report.clone()), Vec::new()),
+            Before::Behind(behind) => {
+                (None, behind.iter().map(|it| (it.addon.clone(), it.why.clone())).collect())
+            }
+            Before::Done => (None, Vec::new()),
+        };
+        GateFacts {
+            gate: self.gate,
+            phase: self.phase,
+            versions: current.map(|current| (current, cluster.topology_version().to_owned())),
+            is_forced: self.facts(cluster).is_forced(),
+            hook: cluster.annotation(UPGRADE_HOOK).map(str::to_owned),
+            held,
+            behind,
+            topology_message: cluster.topology_message().map(str::to_owned),
+            foreign: self.hook_manager.clone(),
+            refusal: None,
+            unreadable: self.unreadable(),
+            is_without_hooks: cluster.is_made_without_hooks(),
+        }
+    }
+
+    fn unreadable(&self) -> Option<String> {
+        let ControlPlane::Unreadable { object: ObjectReference { group, kind, name }, instead } =
+            &self.control_plane
+        else {
+            return None;
+        };
+        let instead = match instead {
+            Some(version) => format!("{version} is taken for it"),
+            None => "the Cluster counts as not upgrading".to_owned(),
+        };
+        Some(format!(
+            "{kind} {name} has no spec.version that the operator can read, and {instead}: check that it exists, and that a \
+             ClusterRole lets the operator get, list and watch this kind of {group}"
+        ))
     }
 }

@@ -54,9 +54,12 @@ pub struct ClusterAddonStatus {
     /// The desired, the applied and the last known good release of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseProgress>,
-    /// The lifecycle moment whose stages run now.
+    /// The lifecycle moment whose addons move now; absent while none moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
+    /// The upgrade to another Kubernetes version; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradeStatus>,
     /// The stages of that moment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageStatus>,
@@ -84,7 +87,7 @@ pub struct ClusterAddonStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `ClusterAvailable`, `ReleaseReady`, `ValuesRendered`, `Delivered`, `AddonsReady`, and in sum `Ready`.
+    /// `ClusterAvailable`, `ReleaseReady`, `ValuesRendered`, `Delivered`, `AddonsReady`, `UpgradeGate`, and in sum `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -119,6 +122,21 @@ impl ReleaseProgress {
         let applied = self.applied.as_deref().map(|name| (self.applied_namespace.as_deref(), name));
         desired.into_iter().chain(applied)
     }
+}
+
+/// The upgrade of a cluster to another Kubernetes version.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpgradeStatus {
+    /// The version of the control plane before.
+    pub from: String,
+    /// The version of the Cluster.
+    pub to: String,
+    /// The progress: `Requested` until Cluster API waits for the addons, `Waiting` until they are upgraded, `Open` until
+    /// Cluster API begins, `Upgrading` until all nodes have the version, and `Steady` until the rest of the addons has moved.
+    pub phase: String,
+    /// Time since which the upgrade is in this phase.
+    pub since: Time,
 }
 
 /// One stage of the current lifecycle moment.

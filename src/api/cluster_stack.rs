@@ -77,6 +77,10 @@ pub struct ClusterStackSpec {
     /// Delivery of the Flux objects to the API server. By default the operator applies them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delivery: Delivery,
+    /// Whether Cluster API has to wait with the upgrade of a cluster to another Kubernetes version until the addons that
+    /// belong before it are upgraded (`Enforce`), or does not wait (`Off`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub upgrade_gate: UpgradeGate,
     /// Stops the operator from changing anything for this stack and its clusters. The status is still updated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
@@ -84,6 +88,17 @@ pub struct ClusterStackSpec {
     #[serde(default = "two")]
     #[x_kube(validation = rules::REVISION_HISTORY)]
     pub revision_history_limit: u32,
+}
+
+/// Whether upgrades of clusters wait for their addons.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+pub enum UpgradeGate {
+    /// They wait.
+    #[default]
+    Enforce,
+    /// They do not wait.
+    Off,
 }
 
 impl ClusterStack {

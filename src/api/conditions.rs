@@ -68,7 +68,7 @@ words! {
         /// `ClusterAddon`: the Flux objects are as planned. `ClusterStack`, with delivery through Git: they are
         /// committed, and Flux has applied the commit.
         Delivered,
-        /// `ClusterAddon`: the addons are ready for the cluster's upgrade.
+        /// `ClusterAddon`: nothing of stackflux delays an upgrade to another Kubernetes version.
         UpgradeGate,
     }
 }
@@ -366,9 +366,47 @@ reasons! {
     Usable:
         "Clusters can use it.",
         "No action required.";
-    NotImplemented:
-        "Addons are not held during a Kubernetes upgrade yet: they are upgraded as soon as the class changes.",
-        "Watch the upgrades of important clusters.";
+    NotUpgrading:
+        "The control plane has the Kubernetes version of the Cluster.",
+        "No action required.";
+    WaitingForClusterAPI:
+        "The Cluster has another Kubernetes version than its control plane, and Cluster API has not come so far that it \
+        waits for the addons.",
+        "Read the message, which has Cluster API's words: it waits for a healthy control plane and valid variables; if it \
+        says nothing for minutes, check that Cluster API runs with the feature gate RuntimeSDK.";
+    WaitingForAddons:
+        "Cluster API waits with the upgrade until the addons that belong before it are upgraded.",
+        "Wait; if this takes long, run `stackflux why` with the name of an addon in the message, or open the gate with \
+        `stackflux gate open`.";
+    Opened:
+        "All addons that belong before the upgrade are upgraded, so Cluster API may upgrade the control plane.",
+        "No action required; the message says what else Cluster API waits for.";
+    Upgrading:
+        "Cluster API upgrades the control plane and the nodes.",
+        "Wait; addons that belong after the upgrade move when all nodes have the version.";
+    Forced:
+        "A user opened the gate, so Cluster API may upgrade the control plane before the addons are upgraded.",
+        "Watch the addons that the message names: their old versions meet the new Kubernetes version.";
+    Off:
+        "The ClusterStack has upgradeGate: Off, so no upgrade waits for addons.",
+        "No action required; set spec.upgradeGate to Enforce if upgrades are to wait.";
+    ForeignAnnotation:
+        "Another client puts the annotation back that delays the upgrade.",
+        "Remove the annotation before-upgrade.hook.cluster.cluster.x-k8s.io/stackflux from the manifest that the field \
+        manager in the message applies: the operator sets it by itself.";
+    NotEnforced:
+        "Cluster API upgrades clusters without waiting for their addons.",
+        "Start Cluster API with the feature gate RuntimeSDK: EXP_RUNTIME_SDK=true for clusterctl.";
+    Bypassed:
+        "Cluster API upgrades the cluster, and an addon that belongs before the upgrade is not upgraded now.",
+        "Run `stackflux why` with the name of an addon in the message: the upgrade does not stop.";
+    GateNotWritable:
+        "The API server or Cluster API's webhook refused the change of the annotation that delays the upgrade.",
+        "Read the message, which has the refusal; the operator tries again.";
+    ControlPlaneUnreadable:
+        "The operator cannot read the control plane of the Cluster, and takes its Kubernetes version from the addons that \
+        were applied last.",
+        "Grant the operator the rights that the message names.";
 }
 
 #[cfg(test)]

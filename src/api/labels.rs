@@ -95,3 +95,6 @@ pub const RETIRING_SINCE: &str = "clusterstack.x-k8s.io/retiring-since";
 
 /// Annotation on a `ClusterStack`: the digest, from its status, of the deletions that may exceed the budget.
 pub const PRUNE: &str = "clusterstack.x-k8s.io/prune";
+
+/// Annotation on a Cluster: the Kubernetes version to which Cluster API may upgrade it before its addons are upgraded.
+pub const OPEN_UPGRADE_GATE: &str = "clusterstack.x-k8s.io/open-upgrade-gate";

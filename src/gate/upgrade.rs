@@ -6,12 +6,37 @@
 
 use super::Hold;
 use crate::api::Reason;
+use crate::api::cluster_stack::UpgradeGate;
 use crate::names::AddonName;
 use crate::release::{Hook, Release};
+
+/// Whether upgrades of a Cluster wait for its addons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// They wait.
+    Enforced,
+    /// They do not wait: the `ClusterStack` says so.
+    Off,
+    /// They do not wait for stackflux: no release has the class, or its `ClusterStack` orphans everything.
+    NotOurs,
+    /// The `ClusterStack` of the class is not known: it may be another shard's, or not exist yet.
+    Unknown,
+}
+
+impl From<UpgradeGate> for Gate {
+    fn from(wanted: UpgradeGate) -> Self {
+        match wanted {
+            UpgradeGate::Enforce => Self::Enforced,
+            UpgradeGate::Off => Self::Off,
+        }
+    }
+}
 
 /// The facts about the Kubernetes version of a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpgradeFacts<'a> {
+    /// Whether upgrades wait.
+    pub gate: Gate,
     /// `spec.topology.version` of the Cluster.
     pub wanted: &'a str,
     /// `spec.version` of its control plane; `None` while the Cluster names no control plane.
@@ -31,6 +56,12 @@ impl UpgradeFacts<'_> {
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.current.is_some_and(|current| current != self.wanted)
+    }
+
+    /// Whether a user opens the gate for this upgrade.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.is_due() && self.forced == Some(self.wanted)
     }
 }
 
@@ -54,9 +85,9 @@ pub enum Phase {
 /// A forced opening counts for the version that it names alone, so that none is left over for the next upgrade.
 #[must_use]
 pub fn phase(facts: &UpgradeFacts) -> Phase {
-    let is_forced = facts.forced == Some(facts.wanted);
     match facts.is_due() {
-        true if is_forced => Phase::Open,
+        _ if matches!(facts.gate, Gate::Off | Gate::NotOurs) => Phase::Steady,
+        true if facts.is_forced() => Phase::Open,
         _ if facts.has_begun => Phase::Upgrading,
         false => Phase::Steady,
         true if facts.is_done => Phase::Open,
@@ -81,6 +112,8 @@ pub enum HookAction {
 #[must_use]
 pub fn hook(facts: &UpgradeFacts) -> HookAction {
     match phase(facts) {
+        _ if matches!(facts.gate, Gate::Off | Gate::NotOurs) => HookAction::Remove,
+        _ if facts.gate == Gate::Unknown => HookAction::Keep,
         Phase::Open => HookAction::Remove,
         Phase::Upgrading if facts.is_due() => HookAction::Keep,
         Phase::Steady | Phase::Requested | Phase::Waiting | Phase::Upgrading => HookAction::Set,
@@ -88,6 +121,18 @@ pub fn hook(facts: &UpgradeFacts) -> HookAction {
 }
 
 impl Phase {
+    /// Returns the phase as one word, for a status.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Steady => "Steady",
+            Self::Requested => "Requested",
+            Self::Waiting => "Waiting",
+            Self::Open => "Open",
+            Self::Upgrading => "Upgrading",
+        }
+    }
+
     /// Whether an addon may move to the release of the class. `hooks` are the moments at which that release applies it.
     ///
     /// Before and during an upgrade, only what the release applies before the upgrade moves. An addon of no moment is that of

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::foreign::capi::{Cluster, ObjectReference};
+use crate::foreign::capi::{Cluster, ObjectReference, text};
 use crate::names::KubernetesVersion;
 use crate::release::values::ROOTS;
 use gotemplate::FieldPath;
@@ -63,6 +63,13 @@ impl ClusterInputs {
     #[must_use]
     pub fn data(&self) -> &Value {
         &self.data
+    }
+
+    /// Returns `spec.version` of the control plane as it is written; `None` if the control plane or the field is missing.
+    #[must_use]
+    pub fn control_plane_version(&self) -> Option<&str> {
+        let version = text(self.data.get(RELATED[0])?, &["spec", "version"]);
+        (!version.is_empty()).then_some(version)
     }
 
     /// Finds a missing object that the Cluster refers to and that one of `fields` needs.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::api::cluster_stack::UpgradeGate;
 use crate::api::labels::ALLOWED_NAMESPACES;
 use crate::api::{
     ClusterStack, Delivery, FluxSettings, GitReference, GitSource, Reason, SourcePlacement,
@@ -109,6 +110,8 @@ pub struct Stack {
     pub flux: FluxSettings,
     /// The delivery of the objects to the API server. Plans do not depend on it.
     pub delivery: Delivery,
+    /// Whether upgrades of Clusters to another Kubernetes version wait for their addons.
+    pub upgrade_gate: UpgradeGate,
 }
 
 /// The followed `GitRepository`, with the fields that pinned ones copy.
@@ -169,6 +172,7 @@ impl Stack {
             source,
             flux: stack.spec.flux.clone(),
             delivery: stack.spec.delivery.clone(),
+            upgrade_gate: stack.spec.upgrade_gate,
         })
     }
 

@@ -30,6 +30,16 @@ pub(super) async fn annotate_unchanged<K: Stored>(
     write(context, object, patch_unchanged(object, annotations)).await
 }
 
+/// Removes an annotation that this object has. Conflicts if it changed since it was read.
+pub(super) async fn remove_unchanged<K: Stored>(
+    context: &Context,
+    object: &K,
+    annotation: &str,
+) -> Result<Arc<K>, RequestError> {
+    let remove = json!({"op": "remove", "path": place_of("/metadata/annotations", annotation)});
+    write(context, object, json!([is_unchanged(object), is_same(object), remove])).await
+}
+
 async fn write<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<Arc<K>, RequestError> {
     let kind = object.resource();
     let written = context.api.patch(&Key::of(object), operations, &kind).await?;
@@ -83,11 +93,15 @@ pub(super) fn label(object: &impl Resource) -> Value {
 fn set(object: &impl Resource, place: &str, has_map: bool, fields: &[(&str, &str)]) -> Value {
     let map = [is_unchanged(object), json!({"op": "add", "path": place, "value": {}})];
     let map = map.into_iter().filter(|_| !has_map);
-    let add = fields.iter().map(|(name, value)| {
-        let path = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-        json!({"op": "add", "path": path, "value": value})
-    });
+    let add = fields
+        .iter()
+        .map(|(name, value)| json!({"op": "add", "path": place_of(place, name), "value": value}));
     [is_same(object)].into_iter().chain(map).chain(add).collect()
+}
+
+/// Returns the JSON pointer to a field of the map at a place.
+fn place_of(place: &str, name: &str) -> String {
+    format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Returns the operation of a JSON patch that fails for another object with the same name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
+use kube::core::ApiResource;
 
 use super::objects::ClusterObject;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -94,6 +95,16 @@ impl Stored for FluxObject {
 
     fn cache<'c>(caches: &'c Caches, kind: &FluxKind) -> &'c Cache<Self> {
         caches.flux.of(*kind)
+    }
+}
+
+impl Stored for ClusterObject {
+    fn resource(&self) -> ApiResource {
+        self.resource_in_its_version()
+    }
+
+    fn cache<'c>(caches: &'c Caches, _: &ApiResource) -> &'c Cache<Self> {
+        &caches.clusters
     }
 }
 

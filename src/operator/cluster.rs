@@ -10,6 +10,7 @@ mod prune;
 mod recovery;
 mod snapshot;
 mod suspend_and_delete;
+mod upgrade;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,17 +71,26 @@ async fn deliver(
     gathered: &Gathered,
 ) -> Result<Next, ReconcileError> {
     let release = gathered.class_release(context, cluster);
+    let usable = release.usable().map(|resolved| &*resolved.release);
+    let upgrade = upgrade::gather(context, cluster, gathered.addon.as_deref(), usable).ok();
+    let hook = match &upgrade {
+        Some(found) => upgrade::prepare(context, cluster, &found.upgrade).await?,
+        None => upgrade::Changed::default(),
+    };
+    let cluster = hook.cluster.as_deref().unwrap_or(cluster);
     let preparation = gathered.preparation(context, cluster, &release);
     let addon = match prepare(context, key, cluster, gathered.addon.as_ref(), &preparation).await? {
         Prepared::Addon(addon) => addon,
-        Prepared::Later(next) => return Ok(next),
+        Prepared::Later(next) => return hook.refusal.map_or(Ok(next), |refusal| Err(refusal.into())),
     };
-    let Some((mut facts, unplanned)) = gather::facts(context, cluster, addon, &release).await? else {
-        return Ok(Next::After(REQUEUE_SOON_AFTER));
-    };
+    let soon = Ok(Next::After(REQUEUE_SOON_AFTER));
+    let Some(upgrade) = upgrade else { return soon };
+    let found = gather::facts(context, cluster, addon, (&release, upgrade)).await?;
+    let Some((mut facts, unplanned)) = found else { return soon };
     let decision = decide(&facts);
     take_back_ready(context, key, &mut facts, &decision).await?;
-    let Acted { receipts, failure, retry } = act::act(context, key, &facts, &decision).await?;
+    let acted = act::act(context, (key, cluster), &facts, &decision).await?;
+    let Acted { receipts, failure, retry } = acted.with_refusal(hook.refusal);
     let candidates = prune_candidates(&facts, &receipts);
     let confirmed = prune::gather(context, &facts, &candidates).await?;
     let (pruning, reservation) = prune::decide(context, &facts, candidates, confirmed.as_ref());

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::git_delivery::{enqueue_pass, on_repository_event, remove_unused_clones};
 use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_owner, provider_reference};
 use super::publisher::enqueue_publish;
+use crate::addons::is_orphaning;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
@@ -69,12 +70,23 @@ pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     }
     enqueue_publish(context, stack);
     enqueue_pass(context, stack);
+    enqueue_gated(context, change);
     remove_unused_clones(context, change);
     // Other ClusterStacks of the namespace may offer the same releases.
     for other in context.caches.stacks.all() {
         if other.namespace() == stack.namespace() {
             context.triggers.stacks.after(Key::of(&*other), BATCH_DELAY);
         }
+    }
+}
+
+/// Enqueues the Clusters of a `ClusterStack` if it begins or stops delaying their upgrades. They need no release for that.
+fn enqueue_gated(context: &Context, change: &Change<ClusterStack>) {
+    let gate = |stack: &ClusterStack| (stack.spec.upgrade_gate, is_orphaning(&stack.metadata));
+    let Some(stack) = change.now.as_ref() else { return };
+    if change.before.as_deref().map(gate) != Some(gate(stack)) {
+        let line = index::line(&stack.namespace().unwrap_or_default(), &stack.spec);
+        context.triggers.clusters.each(&context.caches.clusters.by_index(&line));
     }
 }
 

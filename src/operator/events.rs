@@ -63,6 +63,38 @@ pub async fn ready_changed<K: Resource<DynamicType = ()>>(
     }
 }
 
+/// Publishes that the gate of an upgrade opened, or that an upgrade did not wait for the addons.
+pub async fn gate_changed<K: Resource<DynamicType = ()>>(
+    context: &Context,
+    object: &K,
+    before: &[Condition],
+    now: &[Condition],
+) {
+    if let Some((type_, gate)) = gate_change(before, now) {
+        publish(context, object, type_, &gate.reason, &gate.message).await;
+    }
+}
+
+/// Returns the condition `UpgradeGate` if its change deserves an event.
+fn gate_change<'a>(before: &[Condition], now: &'a [Condition]) -> Option<(EventType, &'a Condition)> {
+    let gate_of = |conditions: &'a [Condition]| {
+        conditions.iter().find(|condition| condition.type_ == ConditionType::UpgradeGate.as_str())
+    };
+    let gate = gate_of(now)?;
+    if before.iter().any(|known| known.type_ == gate.type_ && known.reason == gate.reason) {
+        return None;
+    }
+    match Reason::of(&gate.reason)? {
+        Reason::Opened | Reason::Upgrading => Some((EventType::Normal, gate)),
+        Reason::Forced
+        | Reason::ForeignAnnotation
+        | Reason::NotEnforced
+        | Reason::Bypassed
+        | Reason::GateNotWritable => Some((EventType::Warning, gate)),
+        _ => None,
+    }
+}
+
 fn ready_of(conditions: &[Condition]) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())
 }

@@ -15,7 +15,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub use labels::Queue;
-use labels::{ClusterLabels, ControllerLabels, HoldLabels, VerdictLabels};
+use labels::{ClusterLabels, ControllerLabels, HoldLabels, UpgradeLabels, VerdictLabels};
 use tally::Tally;
 
 use crate::api::cluster_addon::ClusterAddonStatus;
@@ -36,6 +36,7 @@ struct Found {
     verdicts: Tally<VerdictLabels>,
     holds: Tally<HoldLabels>,
     clusters: Tally<ClusterLabels>,
+    upgrades: Tally<UpgradeLabels>,
     controllers: Family<ControllerLabels, Gauge>,
 }
 
@@ -54,6 +55,10 @@ impl Metrics {
             clusters: Tally::new(
                 to.counted("clusters", "Clusters, by the condition Ready of their ClusterAddon"),
             ),
+            upgrades: Tally::new(to.counted(
+                "upgrade_gates",
+                "Clusters on their way to another Kubernetes version, by the phase of the upgrade",
+            )),
             controllers: to.counted(
                 "flux_controller_up",
                 "1 while a Flux controller renews its Lease, otherwise 0; absent if the Lease cannot be read",
@@ -90,12 +95,15 @@ impl Metrics {
         let labels =
             |ready: &Condition| ClusterLabels { ready: ready.status.clone(), reason: ready.reason.clone() };
         self.found.clusters.set(Queue::Cluster, key, ready.map(labels));
+        let phase = status.upgrade.as_ref().map(|upgrade| UpgradeLabels { phase: upgrade.phase.clone() });
+        self.found.upgrades.set(Queue::Cluster, key, phase);
     }
 
     /// Removes the findings of an object that does not exist now.
     pub fn remove(&self, queue: Queue, key: &str) {
         self.found(queue, key, [], []);
         self.found.clusters.set(queue, key, []);
+        self.found.upgrades.set(queue, key, []);
     }
 
     /// Records whether a controller of Flux is alive.

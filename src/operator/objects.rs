@@ -6,14 +6,15 @@ use k8s_openapi::api::core::v1::{Namespace, ObjectReference as Reference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use kube::api::PartialObjectMeta;
-use kube::core::{ApiResource, DynamicResourceScope};
+use kube::core::{ApiResource, DynamicResourceScope, GroupVersionKind};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::api::cluster_addon::ReleaseProgress;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
-use crate::foreign::capi::{Cluster, ObjectReference};
+use crate::foreign::capi::upgrade::{UPGRADE_HOOK, other_manager};
+use crate::foreign::capi::{self, Cluster, ObjectReference, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 pub use crate::foreign::flux::ownership::{
@@ -30,9 +31,22 @@ pub struct ClusterObject {
     metadata: ObjectMeta,
     /// The Cluster.
     pub cluster: Cluster,
+    /// The other field manager that sets the annotation that delays upgrades, if any.
+    pub hook_manager: Option<String>,
 }
 
-/// An object that a Cluster refers to: whole, or only its metadata if no values template reads more of it.
+impl ClusterObject {
+    /// Returns the resource of Clusters in the version of this one.
+    #[must_use]
+    pub fn resource_in_its_version(&self) -> ApiResource {
+        let version = text(self.cluster.object(), &["apiVersion"]);
+        let version = version.rsplit('/').next().unwrap_or_default();
+        let kind = GroupVersionKind::gvk(capi::GROUP, version, "Cluster");
+        ApiResource::from_gvk_with_plural(&kind, "clusters")
+    }
+}
+
+/// An object that a Cluster refers to: whole, or only the part of it that is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelatedObject {
     metadata: ObjectMeta,
@@ -48,6 +62,17 @@ impl RelatedObject {
         let value = json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata});
         Self { metadata, value }
     }
+
+    /// Keeps only the metadata, `spec.version` and `status.version` of an object.
+    #[must_use]
+    pub fn versions(mut self) -> Self {
+        for part in ["spec", "status"] {
+            if let Some(Value::Object(fields)) = self.value.get_mut(part) {
+                fields.retain(|name, _| name == "version");
+            }
+        }
+        self
+    }
 }
 
 /// Extracts the metadata of an object, and removes its unused `managedFields`, which are half of its size.
@@ -62,9 +87,10 @@ fn metadata<E: serde::de::Error>(object: &mut Value) -> Result<ObjectMeta, E> {
 impl<'de> Deserialize<'de> for ClusterObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
+        let hook_manager = other_manager(&object, UPGRADE_HOOK, labels::FIELD_MANAGER).map(str::to_owned);
         let metadata = metadata(&mut object)?;
         let cluster = Cluster::new(object).map_err(D::Error::custom)?;
-        Ok(Self { metadata, cluster })
+        Ok(Self { metadata, cluster, hook_manager })
     }
 }
 

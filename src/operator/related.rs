@@ -1,7 +1,7 @@
 //! The objects that Clusters refer to: one watch for each kind in use.
 //!
 //! The kinds in use are only known from the objects that refer to them. A kind is watched while a Cluster or the
-//! `providerRef` of a `ClusterStack` or release refers to it: metadata only, until a reconcile reads more of its objects.
+//! `providerRef` of a `ClusterStack` or release refers to it, and only as much of its objects is kept as a reconcile reads.
 //!
 //! Users who may write Clusters may name any kind, and each kind costs a watch. Therefore the number of all kinds is
 //! limited, as is the number of kinds that only a single namespace refers to. A new kind may replace one that the API
@@ -46,6 +46,8 @@ const DISCOVERY_PAUSE: Duration = Duration::from_secs(5);
 pub enum Depth {
     /// Only their metadata.
     Metadata,
+    /// Their metadata, `spec.version` and `status.version`: those of control planes.
+    Versions,
     /// Whole objects.
     Whole,
 }
@@ -73,7 +75,8 @@ struct Watched {
     depth: Depth,
     objects: Arc<Cache<RelatedObject>>,
     since: Instant,
-    task: AbortHandle,
+    /// The watch; `None` if another one feeds the cache.
+    task: Option<AbortHandle>,
     /// The namespaces with Clusters that refer to it.
     namespaces: BTreeSet<String>,
     /// Whether the API server knows it.
@@ -83,6 +86,12 @@ struct Watched {
 impl Watched {
     fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
+    }
+
+    fn abort(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -155,19 +164,34 @@ impl Related {
         }
         let (objects, is_known) = (Arc::new(Cache::default()), Arc::new(AtomicBool::default()));
         let watching = self.watching(group_kind.clone(), depth, objects.clone(), is_known.clone());
-        let task = self.tasks.spawn(format!("watch of {kind} ({group})"), watching);
+        let task = Some(self.tasks.spawn(format!("watch of {kind} ({group})"), watching));
         let since = Instant::now();
         let watched = Watched { depth, objects: objects.clone(), since, task, namespaces, is_known };
         if let Some(shallow) = kinds.insert(group_kind, watched) {
-            shallow.task.abort();
+            shallow.abort();
         }
         Some((objects, since))
     }
 
+    /// Returns the cache of a kind that the caller feeds, at this depth: no watch is started, and the kind stays.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "a watch starts")]
+    pub fn feed(&self, group: &str, kind: &str, depth: Depth) -> Arc<Cache<RelatedObject>> {
+        let objects = Arc::new(Cache::default());
+        let (is_known, since) = (Arc::new(AtomicBool::new(true)), Instant::now());
+        let (task, namespaces) = (None, BTreeSet::new());
+        let watched = Watched { depth, objects: objects.clone(), since, task, namespaces, is_known };
+        self.lock().insert((group.to_owned(), kind.to_owned()), watched);
+        objects
+    }
+
     /// Stops watching a kind that no object refers to.
     pub fn release(&self, group: &str, kind: &str) {
-        if let Some(watched) = self.lock().remove(&(group.to_owned(), kind.to_owned())) {
-            watched.task.abort();
+        let (mut kinds, group_kind) = (self.lock(), (group.to_owned(), kind.to_owned()));
+        if kinds.get(&group_kind).is_some_and(|watched| watched.task.is_some())
+            && let Some(watched) = kinds.remove(&group_kind)
+        {
+            watched.abort();
         }
     }
 
@@ -205,7 +229,7 @@ fn has_room(kinds: &mut BTreeMap<GroupKind, Watched>, namespace: &str) -> bool {
         let unknown = kinds.iter().filter(|(_, watched)| !watched.is_known());
         let oldest = unknown.min_by_key(|(_, watched)| watched.since).map(|(kind, _)| kind.clone());
         if let Some(watched) = oldest.and_then(|kind| kinds.remove(&kind)) {
-            watched.task.abort();
+            watched.abort();
         }
     }
     true
@@ -258,27 +282,32 @@ async fn watch(
             let api: Api<RelatedObject> = watches::api_of(client, namespace.as_deref(), &resource);
             feed.run(watches::events(api, None), on_change).await;
         }
+        Depth::Versions => {
+            let api: Api<RelatedObject> = watches::api_of(client, namespace.as_deref(), &resource);
+            feed.run(converted(watches::events(api, None), RelatedObject::versions), on_change).await;
+        }
         Depth::Metadata => {
             let api: Api<PartialObjectMeta<DynamicObject>> =
                 watches::api_of(client, namespace.as_deref(), &resource);
-            feed.run(whole(watches::events(api, None), resource), on_change).await;
+            // Partial metadata has a kind of its own.
+            let bare = move |partial: PartialObjectMeta<DynamicObject>| {
+                RelatedObject::bare(partial.metadata, &resource)
+            };
+            feed.run(converted(watches::events(api, None), bare), on_change).await;
         }
     }
 }
 
-/// Converts events about metadata to events about whole objects, with the kind of the objects instead of that of partial
-/// metadata.
-fn whole(
-    events: impl Stream<Item = watcher::Result<Event<PartialObjectMeta<DynamicObject>>>>,
-    resource: ApiResource,
-) -> impl Stream<Item = watcher::Result<Event<RelatedObject>>> {
+/// Converts the objects of events.
+fn converted<A, B>(
+    events: impl Stream<Item = watcher::Result<Event<A>>>,
+    convert: impl Fn(A) -> B,
+) -> impl Stream<Item = watcher::Result<Event<B>>> {
     events.map(move |event| {
-        let object =
-            |partial: PartialObjectMeta<DynamicObject>| RelatedObject::bare(partial.metadata, &resource);
         Ok(match event? {
-            Event::Apply(partial) => Event::Apply(object(partial)),
-            Event::Delete(partial) => Event::Delete(object(partial)),
-            Event::InitApply(partial) => Event::InitApply(object(partial)),
+            Event::Apply(object) => Event::Apply(convert(object)),
+            Event::Delete(object) => Event::Delete(convert(object)),
+            Event::InitApply(object) => Event::InitApply(convert(object)),
             Event::Init => Event::Init,
             Event::InitDone => Event::InitDone,
         })

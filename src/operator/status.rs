@@ -107,6 +107,7 @@ pub(super) async fn replace<K: Reported>(
         written => cache.written(written?),
     };
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
+    events::gate_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     info!("status written");
     let before = Some(Arc::new(object.clone()));
     K::enqueue_readers(context, &Change { before, now: Some(written.clone()) });

@@ -155,7 +155,8 @@ pub fn stalled<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Re
 
 impl Report {
     /// Returns the report of a hold.
-    pub(super) fn held(hold: &Hold) -> Self {
+    #[must_use]
+    pub fn held(hold: &Hold) -> Self {
         Self::new(status_of(hold.reason), hold.reason.as_str(), &hold.message)
     }
 

@@ -1,6 +1,8 @@
 //! Computes the status of a `ClusterAddon` from the facts about one cluster's addons.
 
 mod deleted;
+mod ready;
+mod upgrade_gate;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -13,9 +15,13 @@ use crate::api::cluster_addon::{
 use crate::api::cluster_stack::Pruned;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
+use crate::gate::upgrade::Phase;
 use crate::names::AddonName;
 use crate::release::KnownAs;
 pub use deleted::deleted_cluster_addon;
+use ready::ready_parts;
+pub use upgrade_gate::GateFacts;
+use upgrade_gate::{moving, upgrade_gate, upgrade_status};
 
 /// The phase of an addon whose object is held.
 const PHASE_HELD: &str = "Held";
@@ -67,6 +73,8 @@ pub struct ClusterFacts {
     pub delivered: bool,
     /// The latest deletions, if the status does not have them yet.
     pub pruned: Option<Pruned>,
+    /// The upgrade to another Kubernetes version; `None` if it is not looked at, because the Cluster is paused.
+    pub upgrade: Option<GateFacts>,
     /// The `ClusterStack` that commits the cluster's objects.
     pub committed_by: Option<String>,
     /// The inputs of the values; `None` if nothing was rendered.
@@ -83,6 +91,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
         (ConditionType::ValuesRendered, rendered(&facts)),
         (ConditionType::Delivered, delivered(&facts)),
         (ConditionType::AddonsReady, ready(&facts, &of)),
+        (ConditionType::UpgradeGate, gate(&facts, old, now)),
     ];
     let numbers = format!("{0} of {0} addons{1}", wanted(&facts).count(), of.suffix());
     let sum = summary(&ready_parts(&facts, &reports), (Reason::Applied, &numbers));
@@ -94,11 +103,17 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     ];
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
     let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports);
-    let all = all.chain([(ConditionType::UpgradeGate, gate())]);
-    let release = progress(facts.desired, facts.namespace, old, (facts.delivered, is_ready));
+    let is_moved = facts.delivered && facts.upgrade.as_ref().is_none_or(|it| it.phase == Phase::Steady);
+    let hook = facts.upgrade.as_ref().and_then(|upgrade| moving(upgrade, old, is_moved));
+    let upgrade = match &facts.upgrade {
+        Some(upgrade) => upgrade_status(upgrade, old, is_moved, now),
+        None => old.upgrade.clone(),
+    };
+    let release = progress(facts.desired, facts.namespace, old, (is_moved, is_ready));
     ClusterAddonStatus {
         release: Some(release),
-        hook: None,
+        hook: hook.map(|hook| hook.as_str().to_owned()),
+        upgrade,
         stages: Vec::new(),
         addons: { facts.addons.into_iter() }
             .map(|addon| addon_status(addon, facts.hold.as_ref(), &old.addons, now))
@@ -127,10 +142,12 @@ pub fn expected_since(old: Option<&AddonStatus>, spec_digest: &str, now: Timesta
     same.and_then(|old| old.since.as_ref()).map_or(now, |since| since.0)
 }
 
-/// Returns the report of `UpgradeGate`.
-fn gate() -> Report {
-    let reason = Reason::NotImplemented;
-    Report::new(ConditionStatus::Unknown, reason.as_str(), reason.meaning())
+/// Returns the report of `UpgradeGate`. Nothing is known of a Cluster that is paused.
+fn gate(facts: &ClusterFacts, old: &ClusterAddonStatus, now: Timestamp) -> Report {
+    match &facts.upgrade {
+        Some(upgrade) => upgrade_gate(upgrade, old, now),
+        None => not_looked_at(facts),
+    }
 }
 
 /// The release that the numbers of `AddonsReady` are about.
@@ -159,37 +176,6 @@ impl Of {
 /// Lists the addons that belong to the release.
 fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
     facts.addons.iter().filter(|addon| !is_removed(addon))
-}
-
-/// Lists the parts of `Ready`: each cause once. A part that only waits for an earlier one is left out.
-fn ready_parts(
-    facts: &ClusterFacts,
-    reports: &[(ConditionType, Report)],
-) -> Vec<(ConditionType, Option<Report>)> {
-    let mut parts: Vec<(ConditionType, Report)> = Vec::new();
-    let is_issue = |report: &Report| report.status != ConditionStatus::True;
-    for (kind, report) in reports {
-        let has_cause = parts.iter().any(|(_, part)| is_issue(part));
-        // The condition for the hold of an addon has reported it.
-        let is_sum = *kind == ConditionType::AddonsReady && is_issue(report) && has_cause;
-        let Some(part) = (if is_sum { not_held(facts) } else { Some(report.clone()) }) else { continue };
-        let is_same = |(_, cause): &(ConditionType, Report)| is_issue(cause) && cause.reason == part.reason;
-        let is_silent = part.reason == Reason::NotYetReported.as_str() && has_cause;
-        let follows = is_silent || parts.iter().any(is_same);
-        if part.status != ConditionStatus::Unknown || !follows {
-            parts.push((*kind, part));
-        }
-    }
-    parts.into_iter().map(|(kind, part)| (kind, Some(part))).collect()
-}
-
-/// Sums up the addons without a hold, without numbers; `None` if Flux has none to act on.
-fn not_held(facts: &ClusterFacts) -> Option<Report> {
-    let parts = wanted(facts).filter(|addon| addon.hold.is_none());
-    let parts: Vec<_> =
-        parts.map(|addon| (&addon.name, addon.verdict.as_ref().map(Verdict::report))).collect();
-    let is_seen = parts.iter().any(|(_, report)| report.is_some());
-    is_seen.then(|| summary(&parts, (Reason::Applied, "")))
 }
 
 /// Computes the progress of the cluster; `is_delivered` and `is_ready` are about the whole desired release.
@@ -248,6 +234,7 @@ fn condition_of(reason: Reason) -> ConditionType {
         | Reason::SecretInvalid
         | Reason::Suspended
         | Reason::Terminating
+        | Reason::WaitingForUpgrade
         | Reason::AddonRemoved
         | Reason::FileRemoved
         | Reason::PruneBudgetExceeded => ConditionType::Delivered,

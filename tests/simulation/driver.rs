@@ -1,5 +1,6 @@
 //! The driver: takes one step at a time, in an order that the seed determines.
 
+mod access;
 mod accidents;
 mod checkpoint;
 mod interruption;
@@ -10,15 +11,14 @@ use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use serde_json::Value;
 use tokio::runtime::{EnterGuard, Runtime};
 
+use crate::api_server::ApiServer;
 use crate::api_server::kinds::KINDS;
-use crate::api_server::{ApiServer, Place};
+use crate::cluster_api::ClusterApi;
 use crate::election::Election;
+use crate::flux::Flux;
 use crate::flux::fleet::Fleet;
-use crate::flux::{Flux, number};
-use crate::golden::note_line;
 use crate::invariants::Invariants;
 use crate::operator::{BEGIN, Millis, Operator};
 use crate::process::{Process, Role};
@@ -27,7 +27,7 @@ use crate::random::{Random, Streams};
 use crate::seam::Guard;
 use crate::truth::Truth;
 use crate::users::Chances;
-use crate::wire::{Refuses, Sent, Wire};
+use crate::wire::{Sent, Wire};
 pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 use interruption::Interruption;
@@ -58,6 +58,8 @@ enum Step {
     GoOn(usize, usize),
     /// Flux reconciles an object: the number of the pending one.
     Flux(usize),
+    /// Cluster API reconciles a Cluster: the number of the pending one.
+    ClusterApi(usize),
     /// A controller of Kubernetes acts.
     Controllers,
     /// A request of a process that has ended arrives.
@@ -73,6 +75,7 @@ pub(crate) type Action = Box<dyn FnOnce(&mut Simulation)>;
 pub(crate) struct Simulation {
     pub(crate) wire: Wire,
     pub(crate) flux: Flux,
+    pub(crate) cluster_api: ClusterApi,
     pub(crate) namespace: String,
     random: Streams,
     /// The processes of the operator.
@@ -128,6 +131,7 @@ impl Simulation {
         let mut simulation = Self {
             wire,
             flux: Flux::default(),
+            cluster_api: ClusterApi::default(),
             namespace,
             changes,
             faults,
@@ -284,6 +288,7 @@ impl Simulation {
         }
         let pending = if self.flux.is_delayed { 0 } else { self.flux.count_pending(&cluster.server) };
         steps.extend((0..pending).map(Step::Flux));
+        steps.extend((0..self.cluster_api.count_pending(&cluster.server)).map(Step::ClusterApi));
         if self.collected < cluster.server.log.len() {
             steps.push(Step::Controllers);
         }
@@ -331,6 +336,11 @@ impl Simulation {
                 }
                 self.truth.reconciled(&cluster.server, &self.flux, &place);
             }
+            Step::ClusterApi(number) => {
+                let mut cluster = self.wire.cluster();
+                let done = self.cluster_api.step(&mut cluster.server, number);
+                cluster.log.extend(done);
+            }
             Step::Action => {
                 let action = self.actions.remove(0);
                 self.act_as_user(action);
@@ -357,38 +367,5 @@ impl Simulation {
         let failure = act(&mut self.processes[index].operator, self.now);
         self.wire.cluster().log.extend(failure);
         self.after_commit(index, head.as_deref());
-    }
-
-    pub(crate) fn note(&self, note: String) {
-        let mut cluster = self.wire.cluster();
-        if let Some(golden) = &mut cluster.golden {
-            golden.push(note_line(&note));
-        }
-        cluster.log.push(note);
-    }
-
-    /// Begins the golden log again, with a line about what happened before.
-    pub(crate) fn begin_golden(&self, before: &str) {
-        if let Some(golden) = &mut self.wire.cluster().golden {
-            *golden = vec![before.to_owned()];
-        }
-    }
-
-    /// Ends crashes, changes of the leader, and delays of watches.
-    pub(crate) fn calm_down(&mut self) {
-        self.is_calm = true;
-    }
-
-    /// Makes the API server refuse some requests from now on.
-    pub(crate) fn refuse(&self, refuses: Option<Refuses>) {
-        self.wire.cluster().refuses = refuses;
-    }
-
-    pub(crate) fn place(&self, kind: &str, name: &str) -> Place {
-        (number(kind), self.namespace.clone(), name.to_owned())
-    }
-
-    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<Arc<Value>> {
-        self.wire.cluster().server.get(&self.place(kind, name))
     }
 }

@@ -16,7 +16,7 @@ use crate::api_server::kinds::KINDS;
 use crate::api_server::{ApiServer, Place};
 use crate::repository::{COMMITS, Repository};
 use fleet::{FLEET, Fleet};
-use status::{attempted, deployed, is_ready_now, is_running, merged};
+use status::{attempted, deployed, is_latest_deployed, is_ready_now, is_running, merged};
 
 const FINALIZER: &str = "finalizers.fluxcd.io";
 
@@ -216,7 +216,7 @@ impl Flux {
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
         let wanted: Content = (version, self.digest_of_values(place, object));
         let attempted = attempted(object, &wanted);
-        if deployed(object).as_ref() == Some(&wanted) && !is_running(object) {
+        if deployed(object).as_ref() == Some(&wanted) && is_latest_deployed(object) && !is_running(object) {
             // Nothing that Helm installs has changed.
             self.installed.insert(place.clone(), wanted);
             return Some(status::still_installed(object, &attempted));

@@ -9,6 +9,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod api_server;
 mod api_server_tests;
 mod causes;
+mod cluster_api;
 mod commits;
 mod driver;
 mod election;

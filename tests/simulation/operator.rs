@@ -14,13 +14,15 @@ use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stackflux::api::labels::{FIELD_MANAGER, MANAGED_BY};
+use stackflux::foreign::capi::ObjectReference;
 use stackflux::foreign::flux::FluxKind;
 use stackflux::operator::context::{Context, Parts, Triggers};
 use stackflux::operator::enqueue;
 use stackflux::operator::git_delivery::pass;
 use stackflux::operator::metrics::{Metrics, Queue};
+use stackflux::operator::objects::RelatedObject;
 use stackflux::operator::reconcile::ReconcileError;
-use stackflux::operator::related::Related;
+use stackflux::operator::related::{Depth, Related};
 use stackflux::operator::settings::{Flags, Settings};
 use stackflux::operator::{cluster, release, stack};
 use stackflux::runtime::api_server::ApiServer;
@@ -67,6 +69,9 @@ type Running = Pin<Box<dyn Future<Output = Result<Next, ReconcileError>>>>;
 /// Takes over the changes that a cache withheld. Returns whether there was one.
 type Late = Box<dyn FnMut(&Context) -> bool>;
 
+/// Group and kind of control planes.
+const CONTROL_PLANE: (&str, &str) = ("controlplane.cluster.x-k8s.io", "KubeadmControlPlane");
+
 /// The queues whose work is run.
 const QUEUES: [Queue; 4] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
 
@@ -80,6 +85,8 @@ pub(crate) struct Operator {
     failures: BTreeMap<Work, u32>,
     running: Vec<Reconcile>,
     wire: Wire,
+    /// The cache of control planes.
+    control_planes: Arc<Cache<RelatedObject>>,
     /// Number of reconciles that began.
     begun: usize,
 }
@@ -111,13 +118,15 @@ impl Operator {
         let (clusters, cluster_requests) = queue();
         let (commits, commit_requests) = queue();
         let (publishes, _) = queue();
+        let related = Related::new(nowhere(), Tasks::new().0, None).0;
+        let control_planes = related.feed(CONTROL_PLANE.0, CONTROL_PLANE.1, Depth::Versions);
         let context = Context::new(Parts {
             settings: settings(),
             clock,
             api: ApiServer::new(transport.clone(), fence, metrics.runtime.clone(), "stackflux"),
             events: Events::new(transport, "stackflux"),
             release_cache: Repository::shared().release_cache.clone(),
-            related: Related::new(nowhere(), Tasks::new().0, None).0,
+            related,
             metrics,
             triggers: Triggers { stacks, releases, clusters, commits, publishes },
         });
@@ -127,7 +136,17 @@ impl Operator {
         let inbox = vec![stack_requests, release_requests, cluster_requests, commit_requests];
         let (due, failures) = (BTreeMap::new(), BTreeMap::new());
         let (running, wire) = (Vec::new(), wire.clone());
-        Self { context: Arc::new(context), inbox, late, due, failures, running, wire, begun: 0 }
+        Self {
+            context: Arc::new(context),
+            inbox,
+            late,
+            due,
+            failures,
+            running,
+            wire,
+            control_planes,
+            begun: 0,
+        }
     }
 
     /// Enqueues everything, as a process does when it begins to lead.
@@ -151,6 +170,7 @@ impl Operator {
             "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::on_release_event),
             "ClusterAddon" => feed(context, &caches.addons, event, enqueue::on_addon_event),
             "Cluster" => feed(context, &caches.clusters, event, enqueue::on_cluster_event),
+            "KubeadmControlPlane" => feed(context, &self.control_planes, event, on_control_plane_event),
             other => {
                 if let Some(kind) = FluxKind::of(other) {
                     feed(context, caches.flux.of(kind), event, enqueue::on_flux_event);
@@ -298,7 +318,15 @@ pub(crate) fn is_selected(kind: usize, object: &Value) -> bool {
     !has_selector || object["metadata"]["labels"][MANAGED_BY] == FIELD_MANAGER
 }
 
-/// A client that sends no requests: Clusters of simulations refer to no other objects.
+/// Handles a change of a control plane.
+fn on_control_plane_event(context: &Context, change: &Change<RelatedObject>) {
+    let Some(object) = change.now.as_ref().or(change.before.as_ref()) else { return };
+    let (group, kind, key) = (CONTROL_PLANE.0.to_owned(), CONTROL_PLANE.1.to_owned(), Key::of(&**object));
+    let reference = ObjectReference { group, kind, name: key.name };
+    enqueue::on_related_event(context, &key.namespace, &reference);
+}
+
+/// A client that sends no requests: Clusters of simulations refer to control planes alone.
 fn nowhere() -> kube::Client {
     static CLIENT: OnceLock<kube::Client> = OnceLock::new();
     let config = || kube::Config::new("http://127.0.0.1:1".parse().unwrap());

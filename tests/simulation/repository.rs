@@ -31,6 +31,8 @@ pub(crate) const V2: &str = "docker-demo-1-34-v2";
 pub(crate) const WITHOUT_MONITORING: &str = "docker-demo-1-34-v3";
 /// The second release with `monitoring` as plain manifests.
 pub(crate) const MONITORING_AS_MANIFESTS: &str = "docker-demo-1-34-v4";
+/// The second release for another Kubernetes version, with another `cni` and another `monitoring`.
+pub(crate) const PATCHED: &str = "docker-demo-1-34-v6";
 /// A release with an invalid file.
 pub(crate) const BROKEN: &str = "docker-demo-1-34-v5";
 
@@ -45,7 +47,7 @@ pub(crate) struct Commit {
 }
 
 /// The commits in order.
-pub(crate) const COMMITS: [Commit; 4] = [
+pub(crate) const COMMITS: [Commit; 5] = [
     Commit { id: "1111111111111111111111111111111111111111", releases: &[V1], mutated: None },
     Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2], mutated: None },
     Commit {
@@ -54,6 +56,7 @@ pub(crate) const COMMITS: [Commit; 4] = [
         mutated: None,
     },
     Commit { id: "4444444444444444444444444444444444444444", releases: &[V1, V2, BROKEN], mutated: Some(V2) },
+    Commit { id: "5555555555555555555555555555555555555555", releases: &[V1, V2, PATCHED], mutated: None },
 ];
 
 /// The releases of the artifacts, read once for all simulations of the process.

@@ -11,3 +11,4 @@ mod guards;
 mod regrets;
 mod releases;
 mod sources;
+mod upgrades;

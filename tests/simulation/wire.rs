@@ -13,10 +13,12 @@ use stackflux::runtime::api_server::{Answer, Transport};
 
 use crate::api_server::{ApiServer, Call, Place};
 use crate::causes::{Deletions, Request as Deletion};
+use crate::cluster_api::changes_hook_alone;
 use crate::commits::Committed;
 use crate::golden::write_line;
 use crate::intent::Known;
 use crate::operator::Millis;
+use crate::past::Past;
 use crate::properties::{Rule, Violation};
 use crate::seam::{self, Guard};
 
@@ -259,9 +261,14 @@ impl Cluster {
             let body = String::from_utf8_lossy(&call.body).into_owned();
             self.broke(Rule::Unquiet, format!("writes {path} although nothing changes: {body}"));
         }
-        for object in &changes {
+        for (index, object) in changes.iter().enumerate() {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-            if !is_ours(object) || self.foreign.contains(uid) {
+            let place = &self.server.log[before + index].place;
+            let is_hook = || {
+                let known = Past::new(&self.server, before).get(place);
+                known.is_some_and(|known| changes_hook_alone(known, object))
+            };
+            if !(is_ours(object) || is_hook()) || self.foreign.contains(uid) {
                 self.broke(Rule::ForeignWrite, format!("{} {path}", call.method));
             }
         }

@@ -6,12 +6,7 @@ use super::*;
 use crate::names::Key;
 
 fn live(cluster: Option<&Cluster>) -> LiveOwners<'_> {
-    LiveOwners {
-        cluster,
-        is_namespace_terminating: false,
-        is_addon_deleted: false,
-        is_heir_unseen: false,
-    }
+    LiveOwners { cluster, is_namespace_terminating: false, is_addon_deleted: false, is_heir_unseen: false }
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn removed_addon_has_its_turn_after_all_others() {
     let is_turn = |scene: &Scene, receipts: &Receipts, addon: &str| {
         let facts = scene.facts();
         let Target::Available(available) = &facts.target else { unreachable!() };
-        is_prune_turn(available, receipts, &name(addon))
+        is_prune_turn(available, (receipts, Phase::Steady), &name(addon))
     };
     let waiting = Receipts { waiting: ["cni".to_owned()].into(), ..Receipts::default() };
     for (receipts, addon, expected, why) in [

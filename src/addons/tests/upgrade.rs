@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::gate::upgrade::Phase;
+use crate::api::labels::OPEN_UPGRADE_GATE;
+use crate::foreign::capi::upgrade::UPGRADE_HOOK;
+use crate::inputs::ReleaseInputs;
 
 /// Returns a Cluster whose `cni` belongs before the upgrade, and is applied as planned. `changes` are those of its object.
 fn scene(changes: &Value) -> Scene {
@@ -82,7 +84,144 @@ fn upgrade_waits_for_what_belongs_before_it() {
 fn upgrade_waits_while_all_is_held() {
     let mut scene = scene(&json!({}));
     scene.is_suspended = true;
-    assert_eq!(judged(&scene), Before::Held);
+    let reason = |judged: Before| match judged {
+        Before::Held(report) => report.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(judged(&scene)), "Suspended");
     let facts = scene.facts_without_release();
-    assert_eq!(before_upgrade(&facts, &decide(&facts)), Before::Held);
+    assert_eq!(reason(before_upgrade(&facts, &decide(&facts))), "ClassUnknown");
+}
+
+const AWAITED: &str = "annotation before-upgrade.hook.cluster.cluster.x-k8s.io/stackflux is set";
+
+/// Returns a Cluster that is to be upgraded from the version before that of its release, with these changes.
+fn due(more: &Value) -> Scene {
+    let mut scene = scene(&json!({}));
+    scene.control_plane = Some("v1.34.1");
+    let mut changes = json!({
+        "metadata": {"annotations": {UPGRADE_HOOK: ""}},
+        "spec": {"topology": {"version": "v1.34.2"}},
+        "status": {"conditions": [{"type": "TopologyReconciled", "status": "False", "message": AWAITED}]},
+    });
+    merge(&mut changes, more);
+    scene.cluster = cluster(&changes);
+    scene
+}
+
+fn without_applied_cni(mut scene: Scene) -> Scene {
+    let at = scene.objects.iter().position(|object| object.addon() == Some("cni")).unwrap();
+    scene.objects.remove(at);
+    scene
+}
+
+/// Returns the phase, the change of the annotation, and the number of addons that are held.
+fn decided(scene: &Scene) -> (Phase, Option<HookChange>, usize) {
+    let mut facts = scene.facts();
+    let contents = scene.fixture.contents("v1");
+    let inputs = ReleaseInputs { stack: &scene.fixture.stack, release: &scene.release, contents: &contents };
+    judge_upgrade(&mut facts, Some(&inputs)).unwrap();
+    let held = facts.plan().unwrap().held().len();
+    (facts.upgrade.phase, decide(&facts).hook, held)
+}
+
+#[test]
+fn gate_opens_when_the_addons_are_applied() {
+    let not_awaited = json!({"status": {"conditions": []}});
+    let begun = json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}});
+    let forced = json!({"metadata": {"annotations": {OPEN_UPGRADE_GATE: "v1.34.2"}}});
+    let without_hook = json!({"metadata": {"annotations": null}});
+    let rows: Vec<(Scene, _, &str)> = vec![
+        (due(&json!({})), (Phase::Open, Some(HookChange::Remove), 2), "all is applied"),
+        (due(&not_awaited), (Phase::Open, Some(HookChange::Remove), 2), "whether Cluster API waits or not"),
+        (due(&without_hook), (Phase::Open, None, 2), "it is removed"),
+        (without_applied_cni(due(&json!({}))), (Phase::Waiting, None, 2), "cni is not applied"),
+        (
+            without_applied_cni(due(&without_hook)),
+            (Phase::Waiting, Some(HookChange::Set), 2),
+            "a user removed it",
+        ),
+        (without_applied_cni(due(&not_awaited)), (Phase::Requested, None, 3), "nothing moves"),
+        (without_applied_cni(due(&begun)), (Phase::Upgrading, None, 2), "it cannot be taken back"),
+        (without_applied_cni(due(&forced)), (Phase::Open, Some(HookChange::Remove), 2), "a user opens it"),
+    ];
+    for (scene, expected, why) in rows {
+        assert_eq!(decided(&scene), expected, "{why}");
+    }
+}
+
+#[test]
+fn cluster_that_does_not_wait_has_no_annotation() {
+    let (with, without) = (due(&json!({})).cluster, due(&json!({"metadata": {"annotations": null}})).cluster);
+    let change = |cluster: &Cluster, gate, current: &str| {
+        Upgrade::new(cluster, gate, ControlPlane::Version(current.to_owned())).hook_change(cluster)
+    };
+    for current in ["v1.34.1", "v1.34.2"] {
+        for gate in [Gate::Off, Gate::NotOurs] {
+            assert_eq!(change(&with, gate, current), Some(HookChange::Remove));
+            assert_eq!(change(&without, gate, current), None);
+        }
+        assert_eq!(change(&with, Gate::Unknown, current), None, "it may be another shard's");
+        assert_eq!(change(&without, Gate::Unknown, current), None);
+        assert_eq!(change(&with, Gate::Enforced, current), None);
+        assert_eq!(change(&without, Gate::Enforced, current), Some(HookChange::Set));
+    }
+}
+
+/// What the API server has may differ from what the decision was made from.
+#[test]
+fn opening_is_confirmed_by_what_the_api_server_has() {
+    let scene = due(&json!({}));
+    let is_confirmed = |now: &Scene| is_opening_confirmed(&scene.cluster, &now.facts());
+    assert!(is_confirmed(&due(&json!({}))));
+    let rows: Vec<(Scene, &str)> = vec![
+        (without_applied_cni(due(&json!({}))), "an object is gone"),
+        (due(&json!({"metadata": {"uid": "other"}})), "another Cluster has the name"),
+        (due(&deleted()), "it is being deleted"),
+        (due(&json!({"spec": {"paused": true}})), "it is paused"),
+        (due(&json!({"spec": {"topology": {"classRef": {"name": "docker-demo-1-34-v2"}}}})), "another class"),
+        (due(&json!({"spec": {"topology": {"version": "v1.34.3"}}})), "another version"),
+        (due(&json!({"spec": {"topology": {"version": "v1.34.1"}}})), "it went back"),
+        (
+            due(
+                &json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}}),
+            ),
+            "Cluster API has begun",
+        ),
+    ];
+    for (now, why) in rows {
+        assert!(!is_confirmed(&now), "{why}");
+    }
+}
+
+#[test]
+fn unreadable_control_plane_has_a_stand_in() {
+    let control_plane =
+        json!({"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "c1"});
+    let inputs = |more: &Value, object: Option<&Value>| {
+        let mut changes = json!({
+            "metadata": {"generation": 3},
+            "spec": {"topology": {"version": "v1.35.0"}, "controlPlaneRef": control_plane},
+        });
+        merge(&mut changes, more);
+        ClusterInputs::new(cluster(&changes), |_| object)
+    };
+    let version = |version: &str| ControlPlane::Version(version.to_owned());
+    let found = json!({"spec": {"version": "v1.34.0"}});
+    assert_eq!(ControlPlane::of(&inputs(&json!({}), Some(&found)), Some("v1.33.0")), version("v1.34.0"));
+    let instead = |inputs: &ClusterInputs| match ControlPlane::of(inputs, Some("v1.33.0")) {
+        ControlPlane::Unreadable { instead, .. } => instead.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let reconciled = |generation: u8| {
+        let condition =
+            json!({"type": "TopologyReconciled", "status": "True", "observedGeneration": generation});
+        json!({"status": {"conditions": [condition]}})
+    };
+    assert_eq!(instead(&inputs(&json!({}), None)), "v1.33.0", "that of the applied release");
+    assert_eq!(instead(&inputs(&json!({}), Some(&json!({"spec": {}})))), "v1.33.0");
+    assert_eq!(instead(&inputs(&reconciled(3), None)), "v1.35.0", "Cluster API is done");
+    assert_eq!(instead(&inputs(&reconciled(2), None)), "v1.33.0", "it was done with an earlier version");
+    let unnamed = inputs(&json!({"spec": {"controlPlaneRef": null}}), None);
+    assert_eq!(ControlPlane::of(&unnamed, Some("v1.33.0")), ControlPlane::Unnamed);
 }

@@ -1,6 +1,7 @@
 use super::*;
 
 const STEADY: UpgradeFacts<'_> = UpgradeFacts {
+    gate: Gate::Enforced,
     wanted: "v1.34.3",
     current: Some("v1.34.3"),
     has_begun: false,
@@ -32,6 +33,24 @@ fn phase_is_a_function_of_the_facts() {
             (false, _) => (Phase::Steady, HookAction::Set),
         };
         assert_eq!((phase(&facts), hook(&facts)), expected, "{facts:?}");
+    }
+}
+
+#[test]
+fn gate_that_does_not_wait_holds_nothing() {
+    for facts in [
+        STEADY,
+        DUE,
+        UpgradeFacts { is_awaited: true, ..DUE },
+        UpgradeFacts { has_begun: true, ..DUE },
+        UpgradeFacts { is_done: true, ..DUE },
+    ] {
+        for gate in [Gate::Off, Gate::NotOurs] {
+            let facts = UpgradeFacts { gate, ..facts };
+            assert_eq!((phase(&facts), hook(&facts)), (Phase::Steady, HookAction::Remove), "{facts:?}");
+        }
+        let unknown = UpgradeFacts { gate: Gate::Unknown, ..facts };
+        assert_eq!((phase(&unknown), hook(&unknown)), (phase(&facts), HookAction::Keep), "{unknown:?}");
     }
 }
 

@@ -10,8 +10,9 @@ use super::super::context::Context;
 use super::super::deliver::REQUEUE_EXISTING_AFTER;
 use super::super::git_delivery::pending_commits::{Change, CommitState, Subject};
 use super::super::metrics::Queue;
+use super::super::objects::ClusterObject;
 use super::super::{annotations, deliver, events, git_delivery, request, retry, write};
-use super::recovery;
+use super::{recovery, upgrade};
 use crate::addons::{
     Available, Decision, Delivery, Facts, ObjectWrite, Receipts, Snapshot, Target, addon_of, committing,
     deciding_again, is_committer_named,
@@ -41,10 +42,11 @@ pub(super) struct Acted {
 /// Carries out a decision. The failure of one addon does not stop the writes for others.
 pub(super) async fn act(
     context: &Context,
-    key: &Key,
+    (key, cluster): (&Key, &ClusterObject),
     facts: &Facts<'_>,
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
+    let refusal = upgrade::act(context, cluster, facts, decision).await?;
     for object in &decision.relabels {
         write::patch(context, &**object, annotations::label(&**object)).await?;
     }
@@ -71,7 +73,18 @@ pub(super) async fn act(
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));
     let retry = repairs.fold(retry, Next::earlier);
-    Ok(Acted { receipts, failure, retry })
+    Ok(Acted { receipts, failure, retry }.with_refusal(refusal))
+}
+
+impl Acted {
+    /// Adds the refusal of the change of the annotation that delays upgrades.
+    pub(super) fn with_refusal(mut self, refusal: Option<RequestError>) -> Self {
+        if let Some(refusal) = refusal {
+            self.receipts.hook_refusal = Some(refusal.to_string());
+            self.failure = self.failure.or(Some(refusal));
+        }
+        self
+    }
 }
 
 /// The result of a write.

@@ -6,24 +6,20 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 
 use super::super::context::{Context, Resolution, ResolvedRelease};
-use super::super::objects::{ClusterObject, RelatedObject, addon_key, cluster_of, committing_stack, index};
-use super::super::related::{Depth, NotListed};
+use super::super::objects::{ClusterObject, addon_key, cluster_of, committing_stack, index};
 use super::super::release::{stack_of, users};
-use super::{flux_objects, prune, snapshot};
+use super::{flux_objects, prune, snapshot, upgrade};
 use crate::addons::{
     Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, decide_prepare,
-    hold_of, is_cluster_deleted, is_orphaning, lack,
+    hold_of, is_cluster_deleted, is_orphaning, judge_upgrade, lack,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
-use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::observed::FluxObject;
-use crate::gate::upgrade::Phase;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::ReleaseName;
 use crate::plan::delivery::delivered_elsewhere;
 use crate::plan::{self, Plan, PlanError};
-use crate::release::Release;
 use crate::rollup::Report;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -66,6 +62,16 @@ pub(super) enum ClassRelease {
     },
     /// The release can be delivered.
     Usable(Arc<ResolvedRelease>),
+}
+
+impl ClassRelease {
+    /// Returns the release if it can be delivered.
+    pub(super) fn usable(&self) -> Option<&ResolvedRelease> {
+        match self {
+            Self::Usable(resolved) => Some(resolved),
+            _ => None,
+        }
+    }
 }
 
 impl Gathered {
@@ -194,9 +200,10 @@ pub(super) async fn facts<'a>(
     context: &Context,
     cluster: &'a ClusterObject,
     addon: Arc<ClusterAddon>,
-    release: &'a ClassRelease,
+    (release, upgrade): (&'a ClassRelease, upgrade::Gathered),
 ) -> Result<Option<(Facts<'a>, Option<PlanError>)>, RequestError> {
     let mut failure = None;
+    let upgrade::Gathered { inputs, upgrade } = upgrade;
     let target = match release {
         ClassRelease::Unknown => return Ok(None),
         ClassRelease::Paused => Target::Paused,
@@ -204,8 +211,8 @@ pub(super) async fn facts<'a>(
             Target::Unavailable { desired: desired.clone(), report: report.clone() }
         }
         ClassRelease::Usable(resolved) => {
-            let Ok(inputs) = related(context, cluster, resolved) else { return Ok(None) };
-            match plan::cluster(&resolved.inputs(), &inputs, Phase::Steady) {
+            let Some(inputs) = inputs else { return Ok(None) };
+            match plan::cluster(&resolved.inputs(), &inputs, upgrade.phase_to_plan()) {
                 Ok(plan) => Target::Available(available(context, &addon, resolved, inputs, plan).await?),
                 Err(error) => {
                     let target = Target::without_plan(&resolved.release.name, &error);
@@ -216,7 +223,10 @@ pub(super) async fn facts<'a>(
         }
     };
     let snapshot = snapshot::take(context, addon, &target).await?;
-    Ok(Some((Facts { cluster: &cluster.cluster, snapshot, target }, failure)))
+    let mut facts = Facts { cluster: &cluster.cluster, snapshot, target, upgrade };
+    let inputs = release.usable().map(ResolvedRelease::inputs);
+    let failure = failure.or(judge_upgrade(&mut facts, inputs.as_ref()).err());
+    Ok(Some((facts, failure)))
 }
 
 async fn available<'a>(
@@ -259,29 +269,6 @@ async fn other_repository(
     Ok(delivered_elsewhere((&before, theirs), (&resolved.stack_key, resolved.stack.delivery.git())))
 }
 
-/// Returns the Cluster with the objects that it refers to.
-fn related(
-    context: &Context,
-    cluster: &ClusterObject,
-    resolved: &ResolvedRelease,
-) -> Result<ClusterInputs, NotListed> {
-    let namespace = cluster.cluster.namespace().as_str();
-    let find = |reference: Option<ObjectReference>, root: &str| -> Result<_, NotListed> {
-        let Some(reference) = reference else { return Ok(None) };
-        let found = context.related.get(namespace, &reference, depth(&resolved.release, root))?;
-        Ok(found.map(|object| (reference, object)))
-    };
-    let control_plane = find(cluster.cluster.control_plane_ref(), "ControlPlane");
-    let infrastructure = find(cluster.cluster.infrastructure_ref(), "InfraCluster");
-    // Evaluate both lookups first: each starts a watch, even if the other kind is not listed yet.
-    let (control_plane, infrastructure) = (control_plane?, infrastructure?);
-    let found: Vec<(ObjectReference, Arc<RelatedObject>)> =
-        control_plane.into_iter().chain(infrastructure).collect();
-    Ok(ClusterInputs::new(cluster.cluster.clone(), |wanted| {
-        found.iter().find(|(reference, _)| reference == wanted).map(|(_, object)| &object.value)
-    }))
-}
-
 /// Whether a release or its `ClusterStack` orphans the addons of its Clusters, or the release does not exist.
 fn is_orphaned(context: &Context, release: &Key) -> bool {
     let Some(release) = context.caches.releases.get(release) else { return true };
@@ -318,15 +305,4 @@ fn orphaned_by(
     };
     let release = of_class.or_else(applied)?;
     Some((orphaning_stack(context, &release)?, release))
-}
-
-/// Returns the part of an object that the templates of a release read.
-fn depth(release: &Release, root: &str) -> Depth {
-    let mut fields = release
-        .addons
-        .iter()
-        .filter_map(|addon| addon.template.as_ref())
-        .flat_map(|source| source.template.fields());
-    let is_read = fields.any(|field| field.segments().first().is_none_or(|first| first == root));
-    if is_read { Depth::Whole } else { Depth::Metadata }
 }

@@ -17,9 +17,10 @@ use super::super::reconcile::ReconcileError;
 use super::super::release::live_owners;
 use super::super::{finalizer, write};
 use super::gather::Gathered;
-use super::{REQUEUE_SOON_AFTER, flux_objects};
+use super::{REQUEUE_SOON_AFTER, flux_objects, upgrade};
 use crate::addons::{Disown, Heir, LetGo, LetGoFacts, adoption, decide_let_go, is_handover_confirmed};
 use crate::api::{ClusterAddon, ClusterStackRelease, labels};
+use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -80,6 +81,9 @@ async fn let_go(
         warn_unconfirmed(cause);
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
+    if let Cause::Orphaning { .. } = cause {
+        open_gate(context, key).await?;
+    }
     let is_owner = act(context, addon, &decision).await?;
     if is_owner {
         return Ok(Next::After(REQUEUE_SOON_AFTER));
@@ -111,6 +115,15 @@ fn decide<'a>(facts: &'a Facts) -> Option<LetGo<'a>> {
     };
     let Facts { addon, is_confirmed, ref owned, .. } = *facts;
     decide_let_go(&LetGoFacts { addon, heir, is_confirmed, owned })
+}
+
+/// Removes the annotation that delays upgrades of a Cluster: nothing of stackflux would remove it later.
+async fn open_gate(context: &Context, key: &Key) -> Result<(), RequestError> {
+    let Some(cluster) = context.caches.clusters.get(key) else { return Ok(()) };
+    if cluster.cluster.annotation(UPGRADE_HOOK).is_none() {
+        return Ok(());
+    }
+    upgrade::remove_hook(context, &cluster).await?.refusal.map_or(Ok(()), Err)
 }
 
 /// Removes the `ClusterAddon` from the owners of its objects. Returns whether it still owns one, according to the API server.

@@ -37,6 +37,11 @@ pub(super) struct ClusterLabels {
     pub(super) reason: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct UpgradeLabels {
+    pub(super) phase: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ControllerLabels {
     pub(super) controller: &'static str,

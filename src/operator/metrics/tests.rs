@@ -75,3 +75,21 @@ fn clusters_are_counted_by_ready_and_reason() {
     metrics.remove(Queue::Cluster, "demo/two");
     assert_has(&metrics, &[&line("False", "Failed", 0), &line("True", "Applied", 1)]);
 }
+
+#[test]
+fn upgrades_are_counted_by_phase() {
+    let metrics = Metrics::new();
+    let upgrade = |phase: &str| -> ClusterAddonStatus {
+        let upgrade =
+            json!({"from": "v1.34.0", "to": "v1.35.0", "phase": phase, "since": "2026-11-22T10:00:00Z"});
+        serde_json::from_value(json!({"upgrade": upgrade})).unwrap()
+    };
+    let line = |phase, count| format!("stackflux_upgrade_gates{{phase=\"{phase}\"}} {count}");
+    metrics.reported("demo/one", &upgrade("Waiting"));
+    metrics.reported("demo/two", &upgrade("Waiting"));
+    metrics.reported("demo/three", &ClusterAddonStatus::default());
+    assert_has(&metrics, &[&line("Waiting", 2)]);
+    metrics.reported("demo/one", &upgrade("Open"));
+    metrics.remove(Queue::Cluster, "demo/two");
+    assert_has(&metrics, &[&line("Waiting", 0), &line("Open", 1)]);
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::foreign::capi::Cluster;
 use crate::gate::upgrade::Phase;
-use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
+use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Followed, Stack, StackSource};
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -46,6 +46,7 @@ impl Fixture {
             source,
             flux: serde_json::from_value(json!({})).unwrap(),
             delivery: crate::api::Delivery::default(),
+            upgrade_gate: crate::api::cluster_stack::UpgradeGate::Enforce,
         };
         Self {
             stack,
@@ -64,13 +65,7 @@ impl Fixture {
 
     /// Plans the stack, one release, and clusters that use it.
     pub(crate) fn plan(&self, version: &str, clusters: &[&str]) -> Plan {
-        let release = self.release(version);
-        let entry = |release: &Release| {
-            let commit = format!("{:0>40}", release.name.version().to_string().trim_start_matches('v'));
-            (release.name.clone(), CatalogEntry::of(release, commit.parse().unwrap()))
-        };
-        let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.release(version))).into();
-        let contents = content::resolve(&self.stack, &release, &catalog, &Existing::default()).unwrap();
+        let (release, contents) = (self.release(version), self.contents(version));
         let inputs = ReleaseInputs { stack: &self.stack, release: &release, contents: &contents };
         let mut plan = plan::stack(&self.stack).unwrap();
         plan.merge(plan::release(&inputs).unwrap()).unwrap();
@@ -79,6 +74,16 @@ impl Fixture {
             plan.merge(plan::cluster(&inputs, &cluster, self.phase).unwrap()).unwrap();
         }
         plan
+    }
+
+    /// Locates the contents of a release.
+    pub(crate) fn contents(&self, version: &str) -> Contents {
+        let entry = |release: &Release| {
+            let commit = format!("{:0>40}", release.name.version().to_string().trim_start_matches('v'));
+            (release.name.clone(), CatalogEntry::of(release, commit.parse().unwrap()))
+        };
+        let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.release(version))).into();
+        content::resolve(&self.stack, &self.release(version), &catalog, &Existing::default()).unwrap()
     }
 
     fn cluster(&self, name: &str, version: &str) -> Value {

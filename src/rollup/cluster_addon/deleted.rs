@@ -7,14 +7,15 @@ use crate::api::conditions::ConditionType;
 use crate::gate::Hold;
 use crate::rollup::report::{ConditionStatus, Report, conditions};
 
-use super::{PHASE_HELD, gate};
+use super::PHASE_HELD;
 
 /// The conditions without a report during the cleanup.
-const UNKNOWN: [ConditionType; 4] = [
+const UNKNOWN: [ConditionType; 5] = [
     ConditionType::ReleaseReady,
     ConditionType::ValuesRendered,
     ConditionType::Delivered,
     ConditionType::AddonsReady,
+    ConditionType::UpgradeGate,
 ];
 
 /// Computes the whole status of a `ClusterAddon` whose addons are being cleaned up, derived from the status before:
@@ -34,7 +35,7 @@ pub fn deleted_cluster_addon(
         None => (kind, report(ConditionStatus::Unknown)),
     });
     let reports = [(ConditionType::Ready, deleting.clone()), (ConditionType::ClusterAvailable, deleting)];
-    let reports = reports.into_iter().chain(unknown).chain([(ConditionType::UpgradeGate, gate())]);
+    let reports = reports.into_iter().chain(unknown);
     let addons = old.addons.iter().cloned().map(|mut addon| {
         addon.phase = Some(PHASE_HELD.to_owned());
         (addon.reason, addon.message) = (Some(why.reason.to_string()), Some(why.message.clone()));

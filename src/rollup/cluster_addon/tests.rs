@@ -36,6 +36,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
         of_desired: true,
         delivered: true,
         pruned: None,
+        upgrade: None,
         committed_by: None,
         inputs: Some(RenderedInputs::default()),
     }
@@ -56,7 +57,6 @@ fn all_applied_is_ready_and_known_good() {
     let release = status.release.clone().unwrap();
     assert_eq!(release.last_known_good.as_deref(), Some("openstack-scs-1-32-v2"));
     assert_eq!(condition(&status, ConditionType::Ready).0, "True");
-    assert_eq!(condition(&status, ConditionType::UpgradeGate).1, "NotImplemented");
     assert_eq!(status.observed_generation, Some(3));
 }
 
@@ -366,7 +366,7 @@ fn paused_cluster_reports_only_paused() {
         ..good
     };
     let status = cluster_addon(facts.clone(), &first, at(NOW));
-    for reported in status.conditions.iter().filter(|reported| reported.type_ != "UpgradeGate") {
+    for reported in &status.conditions {
         let seen = (reported.status.as_str(), reported.reason.as_str());
         assert_eq!(seen, ("Unknown", "Paused"), "{reported:?}");
     }

@@ -99,6 +99,12 @@ impl RequestError {
         }
     }
 
+    /// Whether the API server [refuses](Self::is_refusal) the object, or could not ask an admission webhook.
+    #[must_use]
+    pub fn is_refused_or_failed(&self) -> bool {
+        self.is_refusal() || self.code().is_some_and(|code| code >= 500)
+    }
+
     /// Returns the API server's answer.
     fn status(&self) -> Option<&Status> {
         match &self.failure {

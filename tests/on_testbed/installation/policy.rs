@@ -46,11 +46,21 @@ fn namespace() -> &'static str {
         let only_here =
             json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
         let here = format!("  matchResources: {only_here}\n  paramRef:");
-        assert_eq!(policies.matches("  paramRef:").count(), 1);
+        assert_eq!(policies.matches("  paramRef:").count(), 2);
         installed().apply(&policies.replace("  paramRef:", &here)).unwrap();
         wait_until_enforced(&namespace);
         namespace
     })
+}
+
+/// Returns the `ClusterStack` of the second release.
+fn stack(namespace: &str, gate: &str) -> Value {
+    let metadata = json!({"name": "gated", "namespace": namespace});
+    let spec = json!({
+        "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true, "upgradeGate": gate,
+        "source": {"git": {"url": "https://git.example.org/stacks.git"}},
+    });
+    json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata, "spec": spec})
 }
 
 /// The API server follows policies and releases within moments, one after the other.
@@ -159,4 +169,82 @@ fn operator_writes_only_its_namespaces() {
     fs::write(&file, object.to_string()).unwrap();
     as_operator(&["apply", "--server-side", "-f", file.to_str().unwrap()]).unwrap();
     as_operator(&["delete", "namespace", &name, "--wait=false"]).unwrap();
+}
+
+const HOOK: &str = "before-upgrade.hook.cluster.cluster.x-k8s.io/stackflux";
+
+/// Patches a Cluster, as a user or as the operator.
+fn patch(account: Option<&str>, name: &str, patch: &Value) -> Result<String, String> {
+    let patch = patch.to_string();
+    let arguments = ["patch", "cluster", name, "-n", namespace(), "--type=merge", "-p", &patch];
+    let arguments = [account.as_slice(), &arguments].concat();
+    installed().kubectl(&arguments).map_err(|error| error.to_string())
+}
+
+/// Repeats a patch until it is admitted, or refused, as expected: the API server follows parameters within moments.
+fn wait_until(name: &str, changes: &Value, admitted: bool) -> String {
+    let start = Instant::now();
+    loop {
+        let outcome = patch(None, name, changes);
+        if outcome.is_ok() == admitted {
+            return outcome.unwrap_or_else(|refusal| refusal);
+        }
+        assert!(start.elapsed() < TIMEOUT, "{changes}: {outcome:?}");
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn operator_writes_one_annotation_of_clusters() {
+    let namespace = namespace();
+    let class = with_class_ref("somebody-elses");
+    apply(&cluster_of(namespace, "written", "v1beta2", &class, "v1.20.0")).unwrap();
+    let annotated = |name: &str, value: &Value| json!({"metadata": {"annotations": {name: value}}});
+    let as_operator = |changes: &Value| patch(Some(OPERATOR), "written", changes);
+    patch(None, "written", &annotated("note", &json!("of a user"))).unwrap();
+    as_operator(&annotated(HOOK, &json!("v1.20.0"))).unwrap();
+    as_operator(&annotated(HOOK, &Value::Null)).unwrap();
+    // A class that gets a variable with a default changes the spec of its Clusters at their next write.
+    as_operator(&json!({"spec": {"topology": {"variables": [{"name": "new", "value": "a"}]}}})).unwrap();
+    for (changes, expected) in [
+        (annotated("note", &Value::Null), "no annotation"),
+        (annotated("note", &json!("of the operator")), "no annotation"),
+        (annotated("clusterstack.x-k8s.io/open-upgrade-gate", &json!("v1.20.0")), "no annotation"),
+        (json!({"metadata": {"labels": {"a": "b"}}}), "no labels, finalizers and owners"),
+        (json!({"metadata": {"finalizers": ["a.example.org/b"]}}), "no labels, finalizers and owners"),
+        (json!({"spec": {"paused": true}}), "neither paused"),
+        (json!({"spec": {"topology": {"version": "v1.21.0"}}}), "neither paused"),
+        (json!({"spec": {"topology": {"classRef": {"name": "another"}}}}), "neither paused"),
+        (
+            json!({"spec": {"controlPlaneRef": {"kind": "A", "name": "b", "apiGroup": "c.example.org"}}}),
+            "neither paused",
+        ),
+    ] {
+        let refusal = as_operator(&changes).unwrap_err();
+        assert!(refusal.contains(expected), "{changes}: {refusal}");
+        assert!(patch(None, "written", &changes).is_ok(), "a user may: {changes}");
+    }
+}
+
+#[test]
+fn new_version_needs_the_gate() {
+    let namespace = namespace();
+    let class = with_class_ref("docker-demo-1-34-v8");
+    apply(&cluster_of(namespace, "gated", "v1beta2", &class, "v1.34.0")).unwrap();
+    let version = |version: &str| json!({"spec": {"topology": {"version": version}}});
+    let annotated = |name: &str, value: &Value| json!({"metadata": {"annotations": {name: value}}});
+    apply(&stack(namespace, "Enforce")).unwrap();
+    let refusal = wait_until("gated", &version("v1.34.1"), false);
+    assert!(refusal.contains("lacks the annotation") && refusal.contains(HOOK), "{refusal}");
+    // All else of the Cluster can be changed.
+    patch(None, "gated", &annotated("note", &json!("here"))).unwrap();
+    patch(None, "gated", &annotated("clusterstack.x-k8s.io/open-upgrade-gate", &json!("v1.34.2"))).unwrap();
+    assert!(patch(None, "gated", &version("v1.34.1")).is_err(), "it is opened for another version");
+    patch(None, "gated", &version("v1.34.2")).unwrap();
+    patch(None, "gated", &annotated(HOOK, &json!("v1.34.2"))).unwrap();
+    patch(None, "gated", &version("v1.34.3")).unwrap();
+    patch(None, "gated", &annotated(HOOK, &Value::Null)).unwrap();
+    assert!(patch(None, "gated", &version("v1.34.4")).is_err());
+    apply(&stack(namespace, "Off")).unwrap();
+    wait_until("gated", &version("v1.34.4"), true);
 }

@@ -107,7 +107,7 @@ fn default_source_serves_v1beta1_clusters() {
     assert!(scenario.get("clusterclass", FERROL[1]).is_none(), "only what versions names is offered");
 
     let addon = deliver(&scenario, "old", FERROL[0], "v1.27.7");
-    assert_eq!(condition(&addon, "UpgradeGate").1, "NotImplemented", "{addon:#}");
+    assert_eq!(condition(&addon, "UpgradeGate").1, "NotUpgrading", "{addon:#}");
     scenario.wait_endpoint("old", "old.example.org");
 }
 

@@ -88,6 +88,13 @@ pub(crate) const KINDS: &[Kind] = &[
         defaults: &[(&["spec", "force"], "false"), UNOBSERVED],
     },
     Kind { group: "events.k8s.io", version: "v1", plural: "events", name: "Event", defaults: &[] },
+    Kind {
+        group: "controlplane.cluster.x-k8s.io",
+        version: "v1beta2",
+        plural: "kubeadmcontrolplanes",
+        name: "KubeadmControlPlane",
+        defaults: &[],
+    },
 ];
 
 /// The number of namespaces among the kinds.

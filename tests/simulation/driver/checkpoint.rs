@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::Simulation;
+use crate::cluster_api::ClusterApi;
 use crate::flux::Flux;
 use crate::operator::Millis;
 use crate::truth::Truth;
@@ -16,6 +17,7 @@ const WHOLE: usize = 6;
 pub(crate) struct Checkpoint {
     saved: Saved,
     flux: Flux,
+    cluster_api: ClusterApi,
     truth: Truth,
     namespace: String,
     now: Millis,
@@ -63,6 +65,7 @@ impl Simulation {
             self.checkpoints.saved.get_or_insert(Checkpoint {
                 saved: self.wire.cluster().save(),
                 flux: self.flux.without_fleet(),
+                cluster_api: self.cluster_api.copied(),
                 truth: self.truth.clone(),
                 namespace: self.namespace.clone(),
                 now: self.now,
@@ -75,6 +78,7 @@ impl Simulation {
     fn restore(&mut self, from: &Checkpoint) {
         self.wire.cluster().restore(&from.saved);
         (self.flux, self.truth) = (from.flux.without_fleet(), from.truth.clone());
+        self.cluster_api = from.cluster_api.copied();
         self.namespace.clone_from(&from.namespace);
         (self.step, self.collected) = (from.step, from.collected);
         self.set_now(from.now);

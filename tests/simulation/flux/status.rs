@@ -126,6 +126,11 @@ pub(super) fn deployed(object: &Value) -> Option<Content> {
     Some((found["chartVersion"].as_str()?.to_owned(), found["configDigest"].as_str()?.to_owned()))
 }
 
+/// Whether the last revision of Helm is deployed. After another one, Flux upgrades even to the content that is installed.
+pub(super) fn is_latest_deployed(object: &Value) -> bool {
+    history(object).first().is_some_and(|snapshot| snapshot["status"] == "deployed")
+}
+
 /// Whether an attempt at the present generation has begun.
 pub(super) fn is_running(object: &Value) -> bool {
     ready(object).is_some_and(|ready| ready["reason"] == "Progressing" && is_current(object, ready))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{BROKEN, MONITORING_AS_MANIFESTS, V1, V2, WITHOUT_MONITORING};
+use super::{BROKEN, MONITORING_AS_MANIFESTS, PATCHED, V1, V2, WITHOUT_MONITORING};
 
 /// Files by their paths in the repository.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -17,6 +17,10 @@ pub(super) fn release(name: &str) -> Release {
             "monitoring",
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitoring-form, namespace: kube-system}\n",
         ),
+        PATCHED => Release::like(V2, name)
+            .edited("metadata.yaml", "v1.34.0", "v1.34.1")
+            .edited("cluster-addon/cni/values.yaml", "1.37.0", "1.37.1")
+            .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1"),
         BROKEN => Release::like(V1, name).edited("clusteraddon.yaml", "action: apply", "action: aply"),
         _ => Release::example(name),
     }

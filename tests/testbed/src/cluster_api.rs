@@ -14,6 +14,7 @@ use crate::error::{Context as _, Result};
 const IN_FLIGHT: usize = 32;
 
 const CLUSTERS: &str = "cluster.x-k8s.io/v1beta2";
+const CONTROL_PLANES: &str = "controlplane.cluster.x-k8s.io/v1beta2";
 
 /// The provider of a cluster's infrastructure object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,10 +74,15 @@ impl ClusterApi {
         self.runtime.block_on(self.set_status(namespace, name, change))
     }
 
-    /// Moves a cluster to another class and version in one request, like an upgrade.
+    /// Moves a cluster to another class and version in one request. The control plane follows at once, as it does for Cluster
+    /// API without its feature gate `RuntimeSDK`.
     pub fn upgrade(&self, namespace: &str, name: &str, class: &str, version: &str) -> Result<()> {
         let topology = json!({"classRef": {"name": class}, "version": version});
-        self.patch(namespace, name, &json!({"spec": {"topology": topology}}))
+        self.patch(namespace, name, &json!({"spec": {"topology": topology}}))?;
+        let path = object_path(CONTROL_PLANES, "kubeadmcontrolplanes", namespace, name);
+        self.runtime
+            .block_on(self.send(Method::PATCH, path, &json!({"spec": {"version": version}})))
+            .map(drop)
     }
 
     /// Deletes clusters. Their owned objects are collected soon after.
@@ -155,7 +161,13 @@ fn object(cluster: &NewCluster) -> Value {
     json!({
         "apiVersion": CLUSTERS,
         "kind": "Cluster",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"cluster.x-k8s.io/cluster-name": name}},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"cluster.x-k8s.io/cluster-name": name},
+            // Cluster API adds it before there is a control plane, with its feature gate RuntimeSDK.
+            "annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterControlPlaneInitialized"},
+        },
         "spec": {
             "clusterNetwork": {
                 "pods": {"cidrBlocks": ["192.168.0.0/16"]},
@@ -201,7 +213,7 @@ fn control_plane(cluster: &NewCluster) -> (&'static str, Value) {
     let template =
         json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DevMachineTemplate", "name": "none"});
     let object = json!({
-        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2",
+        "apiVersion": CONTROL_PLANES,
         "kind": "KubeadmControlPlane",
         "spec": {
             "machineTemplate": {"spec": {"infrastructureRef": template}},

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use super::budgets::Budgets;
 use super::{Live, holds};
 use crate::addons::{
-    Available, Decision, Delivery, Facts, Receipts, Snapshot, Target, addon_of, decide, prune_candidates,
-    reported_without_file,
+    Available, ControlPlane, Decision, Delivery, Facts, Receipts, Snapshot, Target, Upgrade, addon_of,
+    decide, judge_upgrade, prune_candidates, reported_without_file,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
 use crate::cli::live::prepared::Prepared;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange};
 use crate::gate::Hold;
-use crate::gate::upgrade::Phase;
 use crate::inputs::ClusterInputs;
 use crate::plan::write::namespace_owner;
 use crate::plan::{self, Plan};
@@ -34,8 +33,12 @@ pub(super) fn change(
     if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
         return all_held(hold.clone());
     }
-    let plan = Arc::new(plan::cluster(&prepared.inputs(), cluster, Phase::Steady)?);
-    let facts = facts(live, (prepared, plan.clone()), (cluster, addon));
+    let gate = prepared.inputs().stack.upgrade_gate.into();
+    let upgrade = Upgrade::new(&cluster.cluster, gate, ControlPlane::of(cluster, None));
+    let plan = Arc::new(plan::cluster(&prepared.inputs(), cluster, upgrade.phase_to_plan())?);
+    let mut facts = facts(live, (prepared, plan.clone()), (cluster, addon), upgrade);
+    judge_upgrade(&mut facts, Some(&prepared.inputs()))?;
+    let plan = facts.plan().cloned().unwrap_or(plan);
     let decision = decide(&facts);
     match &decision.delivery {
         Delivery::Nothing => return Ok(ClusterChange::new(cluster, Vec::new(), &plan)),
@@ -77,6 +80,7 @@ fn facts<'a>(
     live: &'a Live,
     (prepared, plan): (&'a Prepared, Arc<Plan>),
     (cluster, addon): (&'a ClusterInputs, &ClusterAddon),
+    upgrade: Upgrade,
 ) -> Facts<'a> {
     let objects = live.found.objects.around(addon, &plan);
     let namespace = cluster.cluster.namespace().as_str();
@@ -103,7 +107,7 @@ fn facts<'a>(
         elsewhere: holds::elsewhere(live.present, prepared, addon),
         plan,
     });
-    Facts { cluster: &cluster.cluster, snapshot, target }
+    Facts { cluster: &cluster.cluster, snapshot, target, upgrade }
 }
 
 /// Returns the hold of a Cluster if its `ClusterAddon` or its `ClusterStack` is suspended.

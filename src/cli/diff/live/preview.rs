@@ -75,8 +75,21 @@ fn present(objects: &[Value]) -> Result<Present, serde_json::Error> {
         stacks: stacks.into_iter().map(|stack| (Key::of(&stack), stack)).collect(),
         releases: releases.into_iter().map(|release| (Key::of(&release), release)).collect(),
         addons: addons.into_iter().map(|addon| (cluster_of(&addon), addon)).collect(),
-        clusters: clusters.map(|cluster| ClusterInputs::new(cluster, |_| None)).collect(),
+        clusters: clusters.map(|cluster| with_related(cluster, objects)).collect(),
         flux: objects.iter().filter(is_flux).cloned().collect(),
+    })
+}
+
+/// Returns a Cluster with the objects that it refers to.
+fn with_related(cluster: Cluster, objects: &[Value]) -> ClusterInputs {
+    let namespace = cluster.namespace().to_string();
+    ClusterInputs::new(cluster, |wanted| {
+        let is_it = |object: &&Value| {
+            let metadata = |field: &str| text(object, &["metadata", field]);
+            (text(object, &["kind"]), metadata("name")) == (&wanted.kind, &wanted.name)
+                && metadata("namespace") == namespace
+        };
+        objects.iter().find(is_it)
     })
 }
 

@@ -119,6 +119,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
         of_desired: true,
         delivered: true,
         pruned: None,
+        upgrade: None,
         committed_by: None,
         inputs: Some(RenderedInputs::default()),
     };
@@ -155,6 +156,7 @@ pub(super) fn addon_without_release(namespace: &str, cluster_name: &str, release
         of_desired: false,
         delivered: false,
         pruned: None,
+        upgrade: None,
         committed_by: None,
         inputs: None,
     };

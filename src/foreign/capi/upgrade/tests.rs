@@ -77,3 +77,17 @@ fn version_is_a_text() {
     assert_eq!(of(json!({"version": "v1.35.0+k3s1"})).topology_version(), "v1.35.0+k3s1");
     assert_eq!(of(json!({})).topology_version(), "");
 }
+
+#[test]
+fn other_manager_of_the_annotation_is_found() {
+    let fields = |manager: &str, annotation: &str| json!({"manager": manager, "fieldsV1": {"f:metadata": {"f:annotations": {format!("f:{annotation}"): {}}}}});
+    let found = |entries: &[Value]| {
+        let object = json!({"metadata": {"managedFields": entries}});
+        other_manager(&object, UPGRADE_HOOK, "stackflux").map(str::to_owned)
+    };
+    let (ours, theirs) = (fields("stackflux", UPGRADE_HOOK), fields("kustomize-controller", UPGRADE_HOOK));
+    assert_eq!(found(&[]), None);
+    assert_eq!(found(&[ours.clone(), fields("kubectl", "note")]), None);
+    assert_eq!(found(&[ours, theirs]).as_deref(), Some("kustomize-controller"));
+    assert_eq!(other_manager(&json!({}), UPGRADE_HOOK, "stackflux"), None);
+}

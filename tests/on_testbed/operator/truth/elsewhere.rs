@@ -6,6 +6,10 @@ use std::path::Path;
 
 use stackflux::api::Reason;
 
+/// The table of the reasons of `UpgradeGate`.
+const GATE: &str = "src/rollup/cluster_addon/upgrade_gate/tests.rs";
+const GATE_TABLE: &str = "gate_reports_why_it_is_closed_or_open";
+
 /// A reason, the file of the test that produces it, and the function of the test that checks it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::AlreadyExists, "tests/on_testbed/operator/existing.rs", "expect_held"),
@@ -48,6 +52,18 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "unreachable_server_is_reported"),
     (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
     (Reason::WaitingForUpgrade, "src/plan/tests.rs", "upgrade_holds_addons_by_its_phase"),
+    (Reason::NotUpgrading, GATE, GATE_TABLE),
+    (Reason::WaitingForClusterAPI, GATE, GATE_TABLE),
+    (Reason::WaitingForAddons, GATE, GATE_TABLE),
+    (Reason::Opened, GATE, GATE_TABLE),
+    (Reason::Upgrading, GATE, GATE_TABLE),
+    (Reason::Forced, GATE, GATE_TABLE),
+    (Reason::Off, GATE, GATE_TABLE),
+    (Reason::ForeignAnnotation, GATE, GATE_TABLE),
+    (Reason::NotEnforced, GATE, GATE_TABLE),
+    (Reason::Bypassed, GATE, GATE_TABLE),
+    (Reason::GateNotWritable, GATE, GATE_TABLE),
+    (Reason::ControlPlaneUnreadable, GATE, GATE_TABLE),
     (Reason::NotYetReported, "src/rollup/tests/conditions.rs", "missing_is_never_true"),
     (
         Reason::ApplierUnavailable,

@@ -1,0 +1,116 @@
+//! Judges the addons that belong before the upgrade of a Cluster to another Kubernetes version.
+
+use std::sync::Arc;
+
+use super::decision::{Decision, decide};
+use super::facts::{Available, Delivery, Facts, Target, addon_of};
+use super::roll_up::judge_recorded;
+use super::snapshot;
+use super::upgrade::{Before, Behind};
+use crate::api::Reason;
+use crate::foreign::capi::Cluster;
+use crate::gate::upgrade::{Phase, phase};
+use crate::inputs::ReleaseInputs;
+use crate::names::AddonName;
+use crate::plan::{self, PlanError};
+use crate::release::{Addon, Hook};
+use crate::rollup::{ConditionStatus, Report, Verdict};
+
+/// Judges the addons that belong before the upgrade, by facts whose plan is that for [`Upgrade::phase_to_plan`]. If the upgrade
+/// is in another phase, the facts get the plan of `release` for that one.
+pub fn judge_upgrade(facts: &mut Facts, release: Option<&ReleaseInputs>) -> Result<(), PlanError> {
+    if facts.upgrade.phase == Phase::Steady {
+        return Ok(());
+    }
+    facts.upgrade.before = before_upgrade(facts, &decide(facts));
+    facts.upgrade.phase = phase(&facts.upgrade.facts(facts.cluster));
+    // What is planned does not differ in the other phases.
+    if let (Phase::Requested, Some(release), Target::Available(available)) =
+        (facts.upgrade.phase, release, &mut facts.target)
+    {
+        available.plan = Arc::new(plan::cluster(release, &available.inputs, Phase::Requested)?);
+    }
+    Ok(())
+}
+
+/// Whether facts that the API server has confirmed open the gate as those did from which the decision was made, about `before`.
+#[must_use]
+pub fn is_opening_confirmed(before: &Cluster, facts: &Facts) -> bool {
+    let now = facts.cluster;
+    let is_same = now.uid() == before.uid() && now.class().is_some() && now.class() == before.class();
+    let is_upgrade = facts.upgrade.depends_on_addons() && now.topology_version() == before.topology_version();
+    let is_active = !now.deleting() && !now.paused();
+    is_same && is_upgrade && is_active && before_upgrade(facts, &decide(facts)) == Before::Done
+}
+
+/// Judges the addons that the release of the class applies before an upgrade, by the plan for [`Phase::Waiting`].
+#[must_use]
+pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
+    let available = match &facts.target {
+        Target::Available(available) => available,
+        Target::Unavailable { report, .. } => return Before::Held(report.clone()),
+        Target::Paused => return Before::Held(Report::not_yet_reported()),
+    };
+    if let Some(held) = held(available, &decision.delivery) {
+        return Before::Held(held);
+    }
+    let behind = needed_before_upgrade(available).filter_map(|addon| {
+        let why = why_behind((facts, available), decision, &addon.name)?;
+        Some(Behind { addon: addon.name.clone(), why })
+    });
+    let behind: Vec<Behind> = behind.collect();
+    if behind.is_empty() { Before::Done } else { Before::Behind(behind) }
+}
+
+/// Lists the addons that belong before the upgrade.
+pub fn needed_before_upgrade<'a>(available: &'a Available) -> impl Iterator<Item = &'a Addon> {
+    let release = available.release;
+    release.addons.iter().filter(|addon| {
+        let hooks: Vec<Hook> = release.hooks_of(&addon.name).collect();
+        Phase::Waiting.lets_move(&hooks)
+    })
+}
+
+/// Returns the reason why nothing of a release is delivered, if any.
+fn held(available: &Available, delivery: &Delivery) -> Option<Report> {
+    match delivery {
+        Delivery::Apply | Delivery::Commit => None,
+        Delivery::Nothing => available.hold().map(Report::held),
+        Delivery::Elsewhere(hold) => Some(Report::held(hold)),
+        Delivery::Suspended => {
+            let message = "the ClusterStack or the ClusterAddon is suspended";
+            Some(Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message))
+        }
+    }
+}
+
+/// Returns what an addon waits for; `None` if it is applied as planned.
+fn why_behind(
+    (facts, available): (&Facts, &Available),
+    decision: &Decision,
+    addon: &AddonName,
+) -> Option<String> {
+    let held = available.plan.held().iter().find(|held| held.addon.as_ref() == Some(addon));
+    if let Some(held) = held {
+        return Some(held.hold.message.clone());
+    }
+    let action = decision.actions.get(addon.as_str());
+    let is_as_planned = action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none());
+    let planned = available.planned().find(|planned| addon_of(planned) == addon.as_str());
+    let Some(planned) = planned.filter(|_| is_as_planned) else {
+        return Some("its object is not as planned yet".to_owned());
+    };
+    let before = facts.snapshot.addons_before().find(|before| before.name == addon.as_str());
+    let found = snapshot::find(&facts.snapshot.objects, &planned.id.kind, &planned.id.name);
+    let verdict = before
+        .zip(found)
+        .and_then(|(before, found)| judge_recorded(before, found, &facts.snapshot.moment(&planned.id.kind)));
+    match verdict {
+        Some(Verdict::Applied | Verdict::Drifted { .. }) => None,
+        Some(verdict) => {
+            let report = verdict.report();
+            Some(if report.message.is_empty() { report.reason } else { report.message })
+        }
+        None => Some("Flux has not reported on it yet".to_owned()),
+    }
+}
