@@ -53,11 +53,11 @@ fn namespace() -> &'static str {
     })
 }
 
-/// Returns the `ClusterStack` of the second release.
+/// Returns a `ClusterStack` with another name than that of the releases.
 fn stack(namespace: &str, gate: &str) -> Value {
     let metadata = json!({"name": "gated", "namespace": namespace});
     let spec = json!({
-        "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true, "upgradeGate": gate,
+        "provider": "docker", "name": "gate", "kubernetesVersion": "1.34", "noProvider": true, "upgradeGate": gate,
         "source": {"git": {"url": "https://git.example.org/stacks.git"}},
     });
     json!({"apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack", "metadata": metadata, "spec": spec})
@@ -229,7 +229,7 @@ fn operator_writes_one_annotation_of_clusters() {
 #[test]
 fn new_version_needs_the_gate() {
     let namespace = namespace();
-    let class = with_class_ref("docker-demo-1-34-v8");
+    let class = with_class_ref("docker-gate-1-34-v8");
     apply(&cluster_of(namespace, "gated", "v1beta2", &class, "v1.34.0")).unwrap();
     let version = |version: &str| json!({"spec": {"topology": {"version": version}}});
     let annotated = |name: &str, value: &Value| json!({"metadata": {"annotations": {name: value}}});

@@ -62,7 +62,11 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::ForeignAnnotation, GATE, GATE_TABLE),
     (Reason::NotEnforced, GATE, GATE_TABLE),
     (Reason::Bypassed, GATE, GATE_TABLE),
-    (Reason::GateNotWritable, GATE, GATE_TABLE),
+    (
+        Reason::GateNotWritable,
+        "tests/on_testbed/operator/go_samples.rs",
+        "default_source_serves_v1beta1_clusters",
+    ),
     (Reason::ControlPlaneUnreadable, GATE, GATE_TABLE),
     (Reason::NotYetReported, "src/rollup/tests/conditions.rs", "missing_is_never_true"),
     (
