@@ -11,6 +11,7 @@ mod diff;
 mod error;
 mod events;
 mod forge_access;
+mod gate;
 mod generate;
 mod git_access;
 mod history;
@@ -82,6 +83,8 @@ enum Command {
     Reconcile(reconcile::Arguments),
     Suspend(suspend::Suspend),
     Resume(suspend::Resume),
+    #[command(subcommand)]
+    Gate(gate::Command),
     Crds(crds::Arguments),
     Operator(Box<operator::Arguments>),
     Completion(completion::Arguments),
@@ -167,6 +170,7 @@ fn run(command: Command) -> CommandResult {
         Command::Reconcile(arguments) => reconcile::run(&arguments),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
+        Command::Gate(command) => gate::run(&command),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Operator(arguments) => operator::run(*arguments),
         Command::Completion(arguments) => completion::run(&arguments),

@@ -26,7 +26,7 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
-pub use addons::{rendered_values, values};
+pub use addons::{helm_names, rendered_values, values};
 pub use cluster_class::storage_namespace;
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};

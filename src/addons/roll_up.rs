@@ -12,7 +12,8 @@ use super::{
 };
 use crate::api::Reason;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus, RevisionBefore};
-use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::capi::field;
+use crate::foreign::flux::observed::{FluxObject, HelmNames};
 use crate::gate::{self, Hold};
 use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
@@ -121,7 +122,22 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
         verdict,
         revision_before: before.revision_before.clone(),
         values_digest: before.values_digest.clone(),
+        note: None,
     }
+}
+
+/// Says that a Helm release keeps its names, if the settings give it others.
+fn kept_names(available: &Available, addon: &Addon, planned: &PlannedObject) -> Option<String> {
+    let kept = HelmNames::of(field(&planned.value, &["spec"])?)?;
+    let HelmNames { release, storage_namespace, .. } = &kept;
+    let wanted = plan::helm_names(available.stack, available.release, &addon.name);
+    (kept != wanted).then(|| {
+        format!(
+            "keeps Helm release {storage_namespace}/{release}, because Flux would uninstall it under the name \
+             {}/{} that spec.flux.adopt gives",
+            wanted.storage_namespace, wanted.release
+        )
+    })
 }
 
 /// Returns the chart of an addon in the status.
@@ -225,6 +241,7 @@ impl View<'_> {
             verdict,
             revision_before: revision_before.filter(|_| !is_deployed),
             values_digest: values.map(|values| Digest::of_bytes(values.to_string().as_bytes()).short()),
+            note: planned.and_then(|planned| kept_names(available, of, planned)),
         }
     }
 

@@ -21,9 +21,10 @@ pub(super) fn among(objects: &[Sourced]) -> Result<Vec<ClusterInputs>, CliError>
         let cluster = Cluster::new(sourced.object.clone())
             .map_err(|error| CliError::usage(format!("{}: {error}", sourced.file.display())))?;
         let namespace = cluster.namespace().clone();
-        Ok(ClusterInputs::new(cluster, |to| {
+        let inputs = ClusterInputs::new(cluster, |to| {
             index.get(&(&*to.group, &*to.kind, namespace.as_str(), &*to.name)).copied()
-        }))
+        });
+        Ok(inputs.with_installed_of(objects.iter().map(|sourced| &sourced.object)))
     });
     clusters.collect()
 }

@@ -19,6 +19,7 @@ pub(super) mod request;
 pub(super) mod snapshot;
 pub(super) mod subject;
 pub(super) mod tree;
+mod upgrade;
 pub(super) mod view;
 pub(super) mod watch;
 
@@ -129,6 +130,18 @@ impl Connection {
     /// Whether `--namespace` was given.
     pub(super) fn names_namespace(&self) -> bool {
         self.namespace.is_some()
+    }
+}
+
+impl Session {
+    /// Returns the client.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Creates the error of a failed request, with what to do about it.
+    pub(super) fn failed(&self, error: &kube::Error) -> CliError {
+        advice::failed(self, error)
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::foreign::capi::{Cluster, ObjectReference, text};
+use crate::foreign::capi::{Cluster, ObjectReference, field, text};
+use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::HelmNames;
 use crate::names::KubernetesVersion;
 use crate::release::values::ROOTS;
 use gotemplate::FieldPath;
@@ -20,6 +22,8 @@ pub struct ClusterInputs {
     data: Value,
     /// The objects that the Cluster refers to and that do not exist (yet), by root.
     not_found: BTreeMap<&'static str, ObjectReference>,
+    /// The names of the installed Helm releases, by the names of their `HelmRelease`s.
+    installed: BTreeMap<String, HelmNames>,
 }
 
 impl ClusterInputs {
@@ -44,7 +48,42 @@ impl ClusterInputs {
     pub fn with_class(&self, class: &str, version: &KubernetesVersion) -> Self {
         let found = RELATED.into_iter().filter_map(|root| Some((root, self.data.get(root)?.clone())));
         let cluster = self.cluster.with_class(class, version);
-        Self::assemble(cluster, found.collect(), self.not_found.clone())
+        let inputs = Self::assemble(cluster, found.collect(), self.not_found.clone());
+        Self { installed: self.installed.clone(), ..inputs }
+    }
+
+    /// Adds the names of Helm releases that are installed, by the names of their `HelmRelease`s in the Cluster's namespace.
+    #[must_use]
+    pub fn with_installed(mut self, installed: impl IntoIterator<Item = (String, HelmNames)>) -> Self {
+        self.installed.extend(installed);
+        self
+    }
+
+    /// Adds the names of Helm releases by those of the objects that are `HelmRelease`s in the Cluster's namespace.
+    #[must_use]
+    pub fn with_installed_of<'a>(self, objects: impl IntoIterator<Item = &'a Value>) -> Self {
+        let namespace = self.cluster.namespace().to_string();
+        let metadata = |object: &'a Value, field: &str| text(object, &["metadata", field]);
+        let is_here = |object: &&'a Value| {
+            let own = metadata(object, "namespace");
+            text(object, &["kind"]) == FluxKind::HelmRelease.as_str() && (own == namespace || own.is_empty())
+        };
+        let names = |object: &'a Value| {
+            Some((metadata(object, "name").to_owned(), HelmNames::of(field(object, &["spec"])?)?))
+        };
+        let installed: Vec<_> = objects.into_iter().filter(is_here).filter_map(names).collect();
+        self.with_installed(installed)
+    }
+
+    /// Returns the names of all installed Helm releases, by the names of their `HelmRelease`s.
+    pub fn all_installed(&self) -> impl Iterator<Item = (&str, &HelmNames)> {
+        self.installed.iter().map(|(name, names)| (name.as_str(), names))
+    }
+
+    /// Returns the names of the Helm release that a `HelmRelease` has installed.
+    #[must_use]
+    pub fn installed(&self, helm_release: &str) -> Option<&HelmNames> {
+        self.installed.get(helm_release)
     }
 
     fn assemble(
@@ -56,7 +95,7 @@ impl ClusterInputs {
         let seen = cluster.for_templates(control_plane, infrastructure);
         let found = found.into_iter().map(|(root, object)| (root.to_owned(), object));
         let data: Map<_, _> = std::iter::once((ROOTS[0].to_owned(), seen)).chain(found).collect();
-        Self { cluster, data: data.into(), not_found }
+        Self { cluster, data: data.into(), not_found, installed: BTreeMap::new() }
     }
 
     /// Returns the data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` if they exist.

@@ -29,7 +29,7 @@ use crate::runtime::shutdown::{self, Ender, Shutdown};
 use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
 
 /// The name of the Lease.
-const LEASE: &str = "stackflux-leader-election";
+pub const LEASE: &str = "stackflux-leader-election";
 /// Time for running reconciles to finish. By default Kubernetes kills the process after 30 seconds, and the Lease must be
 /// released before.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);

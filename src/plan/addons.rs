@@ -9,13 +9,15 @@ use crate::api::{Reason, labels};
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
 use crate::foreign::flux::kustomize::KustomizationSpec;
+use crate::foreign::flux::observed::HelmNames;
 use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
+use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName};
 use crate::release::values::{ROOTS, read_values};
-use crate::release::{Addon, Form, ValuesTemplate};
+use crate::release::{Addon, Form, Release, ValuesTemplate};
 use gotemplate::{FieldPath, RenderError};
 
 /// The namespaces of addons and of Helm's record of them.
@@ -119,14 +121,9 @@ fn helm_release(
         Ok(Dependency { name, ready_expr: needed.ready_expression() })
     });
     let depends_on = depends_on.collect::<Result<_, NameError>>()?;
-    // Adopted releases all have one name, so each needs a storage namespace of its own, which must exist. The namespace
-    // depends on the form of the addons and not on their number: Flux uninstalls a release whose storage namespace changes.
-    let adopted = format!("{}-helm", addon.name);
-    let (release_name, storage_namespace) = match (stack.flux.adopt, inputs.release.form) {
-        (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
-        (true, Form::SingleChart) => (ADOPTED_RELEASE, NAMESPACE),
-        (false, _) => (addon.name.as_str(), NAMESPACE),
-    };
+    let metadata = addon_metadata(cluster, &addon.name, content)?;
+    let by_settings = helm_names(stack, inputs.release, &addon.name);
+    let names = cluster.installed(metadata.name.as_str()).unwrap_or(&by_settings);
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
     let spec = HelmReleaseSpec {
         chart_ref: Reference {
@@ -134,9 +131,9 @@ fn helm_release(
             name: content.chart.as_str(),
             namespace: stack.reference_namespace(namespace),
         },
-        release_name,
-        target_namespace: NAMESPACE,
-        storage_namespace,
+        release_name: &names.release,
+        target_namespace: &names.target_namespace,
+        storage_namespace: &names.storage_namespace,
         kube_config: Some(kube_config(inputs, &secret)),
         service_account_name: None,
         interval: &effective.interval,
@@ -149,7 +146,25 @@ fn helm_release(
         common_metadata: Some(content_mark(content)),
         values,
     };
-    PlannedObject::flux(Step::Addons, addon_metadata(cluster, &addon.name, content)?, spec)
+    PlannedObject::flux(Step::Addons, metadata, spec)
+}
+
+/// Returns the names of the Helm release of an addon that is not installed yet. Adopted releases all have one name, so each
+/// needs a storage namespace of its own, which must exist. The namespace depends on the form of the addons and not on their
+/// number.
+#[must_use]
+pub fn helm_names(stack: &Stack, release: &Release, addon: &AddonName) -> HelmNames {
+    let adopted = format!("{addon}-helm");
+    let (release, storage_namespace) = match (stack.flux.adopt, release.form) {
+        (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
+        (true, Form::SingleChart) => (ADOPTED_RELEASE, NAMESPACE),
+        (false, _) => (addon.as_str(), NAMESPACE),
+    };
+    HelmNames {
+        release: release.to_owned(),
+        target_namespace: NAMESPACE.to_owned(),
+        storage_namespace: storage_namespace.to_owned(),
+    }
 }
 
 fn manifests(

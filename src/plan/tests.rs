@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::diff::{Change, Inventory, diff};
 use super::*;
 use crate::api::{Reason, SourcePlacement, labels};
-use crate::foreign::capi::text;
+use crate::foreign::capi::{field, text};
+use crate::foreign::flux::observed::HelmNames;
 use fixture::Fixture;
 
 impl Plan {
@@ -371,4 +372,32 @@ proptest! {
         prop_assert!(name(&one).as_str().len() <= 63);
         prop_assert_eq!(name(&one) == name(&two), one == two);
     }
+}
+
+/// Flux uninstalls a Helm release whose names change.
+#[test]
+fn installed_release_keeps_its_names() {
+    let mut fixture = Fixture::new();
+    let (release, contents) = (fixture.release("v1"), fixture.contents("v1"));
+    let names = |fixture: &Fixture, installed: &[(&str, &str)]| {
+        let inputs = ReleaseInputs { stack: &fixture.stack, release: &release, contents: &contents };
+        let helm = |release: &str| HelmNames {
+            release: release.to_owned(),
+            target_namespace: "kube-system".to_owned(),
+            storage_namespace: "old".to_owned(),
+        };
+        let installed = installed.iter().map(|(name, release)| ((*name).to_owned(), helm(release)));
+        let cluster = fixture.inputs("one", "v1").with_installed(installed);
+        let plan = super::cluster(&inputs, &cluster, Phase::Steady).unwrap();
+        let names = plan.addons().filter_map(|object| HelmNames::of(field(&object.value, &["spec"])?));
+        let mut names: Vec<String> =
+            names.map(|names| format!("{}/{}", names.storage_namespace, names.release)).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&fixture, &[]), ["kube-system/ccm", "kube-system/cni"]);
+    fixture.stack.flux = serde_json::from_value(json!({"adopt": true})).unwrap();
+    assert_eq!(names(&fixture, &[]), ["ccm-helm/cluster-addon", "cni-helm/cluster-addon"]);
+    let kept = names(&fixture, &[("one.cni", "network"), ("two.ccm", "other")]);
+    assert_eq!(kept, ["ccm-helm/cluster-addon", "old/network"], "that of another Cluster does not matter");
 }

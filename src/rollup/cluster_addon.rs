@@ -47,6 +47,8 @@ pub struct AddonFacts {
     pub revision_before: Option<RevisionBefore>,
     /// The digest of the rendered values.
     pub values_digest: Option<String>,
+    /// What else there is to say about the addon, if its state has no message.
+    pub note: Option<String>,
 }
 
 /// The facts about one cluster.
@@ -366,7 +368,7 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         object: addon.object,
         phase,
         reason: report.as_ref().map(|report| report.reason.clone()),
-        message: report.map(|report| report.message).filter(|message| !message.is_empty()),
+        message: report.map(|report| report.message).filter(|message| !message.is_empty()).or(addon.note),
         chart: addon.chart.as_ref().map(|chart| chart.name.clone()),
         version: addon.chart.as_ref().map(|chart| chart.version.clone()),
         app_version: addon.chart.and_then(|chart| chart.app_version),

@@ -129,7 +129,8 @@ fn named(addon: &Value) -> (String, String, String) {
     (field("/object/kind"), field("/object/name"), field("/expected/specDigest"))
 }
 
-/// The objects that a plan depends on: the inputs at their positions, and the sources at that of the status.
+/// The objects that a plan depends on: the inputs at their positions, and the sources and the names of Helm releases at that of
+/// the status.
 fn objects(server: &ApiServer, at: [usize; 3], now: usize) -> Vec<Value> {
     let inputs = INPUTS.into_iter().zip(at);
     let all = inputs.chain(SOURCES.into_iter().map(|kind| (kind, now)));
@@ -144,7 +145,19 @@ fn objects(server: &ApiServer, at: [usize; 3], now: usize) -> Vec<Value> {
             object
         })
     };
-    all.flat_map(of_kind).collect()
+    let helm_releases = Past::new(server, now).list("HelmRelease").into_iter().map(names);
+    all.flat_map(of_kind).chain(helm_releases).collect()
+}
+
+/// The names of the Helm release of a `HelmRelease`, which stay.
+fn names(object: &Value) -> Value {
+    let pick = |from: &Value, fields: &[&str]| -> Value {
+        fields.iter().map(|field| ((*field).to_owned(), from[*field].clone())).collect()
+    };
+    json!({
+        "kind": "HelmRelease", "metadata": pick(&object["metadata"], &["name", "namespace"]),
+        "spec": pick(&object["spec"], &["releaseName", "targetNamespace", "storageNamespace"]),
+    })
 }
 
 /// The plan for a Cluster of a release.

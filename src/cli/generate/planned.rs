@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Arguments, report};
+use crate::addons::{ControlPlane, Upgrade};
 use crate::api::Reason;
 use crate::cli::error::CliError;
 use crate::cli::inputs::stream;
@@ -92,7 +93,8 @@ impl Files {
             plan.merge(plan::release(&inputs)?)?;
             let class = release.name.class_name();
             for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
-                plan.merge(plan::cluster(&inputs, cluster, Phase::Steady)?)?;
+                let cluster = cluster.clone().with_installed_of(self.existing.iter().chain(written));
+                plan.merge(plan::cluster(&inputs, &cluster, phase(stack, &cluster))?)?;
             }
         }
         let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
@@ -105,6 +107,11 @@ impl Files {
         let elsewhere = others.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(Planned { plan, stack: format!("{}/{}", stack.namespace, stack.name), elsewhere, warnings })
     }
+}
+
+/// Returns the phase of the upgrade of a Cluster, as far as the inputs show it: without its control plane there is none.
+fn phase(stack: &Stack, cluster: &ClusterInputs) -> Phase {
+    Upgrade::new(&cluster.cluster, stack.upgrade_gate.into(), ControlPlane::of(cluster, None)).phase
 }
 
 fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
@@ -141,7 +148,8 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
             planned.plan.hold(suspended(cluster));
             continue;
         }
-        planned.plan.merge(plan::cluster(&prepared.inputs(), cluster, Phase::Steady)?)?;
+        let inputs = prepared.inputs();
+        planned.plan.merge(plan::cluster(&inputs, cluster, phase(inputs.stack, cluster))?)?;
     }
     planned.warnings = report::about_settings(object, known(releases).as_deref(), stacks.in_use());
     planned.warnings.extend(report::about_releases(stacks.in_use()));

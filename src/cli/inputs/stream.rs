@@ -15,6 +15,7 @@ use crate::cli::live::present::Present;
 use crate::cli::objects::{self, Sourced};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::HelmNames;
 use crate::inputs::ClusterInputs;
 use crate::inputs::defaults::Defaults;
 use crate::inputs::stack::Stack;
@@ -72,6 +73,7 @@ pub(super) fn write(present: &Present) -> Result<String, CliError> {
         let related =
             ["ControlPlane", "InfraCluster"].into_iter().filter_map(|root| cluster.data().get(root));
         objects.extend(related.cloned().map(stripped));
+        objects.extend(cluster.all_installed().map(|(name, names)| installed(cluster, name, names)));
     }
     Ok(canonical::documents(objects.iter()))
 }
@@ -100,6 +102,19 @@ fn source(object: Value) -> Value {
         source.extend(artifact.map(|artifact| ("status".to_owned(), json!({"artifact": artifact}))));
     }
     source
+}
+
+/// Reduces an installed `HelmRelease` to the names of its Helm release.
+fn installed(cluster: &ClusterInputs, name: &str, names: &HelmNames) -> Value {
+    let kind = FluxKind::HelmRelease;
+    json!({
+        "apiVersion": format!("{}/{}", kind.group(), kind.version()), "kind": kind.as_str(),
+        "metadata": {"name": name, "namespace": cluster.cluster.namespace().as_str()},
+        "spec": {
+            "releaseName": names.release, "targetNamespace": names.target_namespace,
+            "storageNamespace": names.storage_namespace,
+        },
+    })
 }
 
 fn stripped(mut object: Value) -> Value {

@@ -8,6 +8,7 @@ use super::flux::{catalog, is_true};
 use super::obstacle::{Obstacle, obstacle};
 use super::snapshot::{Member, Snapshot, mirrored, not_read, not_there, ready};
 use super::tree::{addon_report, titled};
+use super::upgrade::{Upgrade, upgrade};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ClusterStackRelease, ConditionType, Reason};
 use crate::foreign::flux::FluxKind;
@@ -204,11 +205,22 @@ impl Chain {
             }
             all_true &= is_true(&report);
             self.add(0, role, kind.to_string(), &report);
-            if kind == ConditionType::ReleaseReady && !is_true(&report) {
-                self.release(snapshot, key, member);
+            if kind == ConditionType::ReleaseReady {
+                if !is_true(&report) {
+                    self.release(snapshot, key, member);
+                }
+                self.upgrade(addon);
             }
         }
         all_true
+    }
+
+    /// Adds the upgrade to another Kubernetes version. The advice is about an addon that it waits for.
+    fn upgrade(&mut self, addon: &ClusterAddon) {
+        let Some(Upgrade { versions, report, .. }) = upgrade(addon) else { return };
+        let waits = report.reason == Reason::WaitingForAddons.as_str();
+        let role = if waits { Role::Detail } else { Role::Part };
+        self.add(0, role, format!("UpgradeGate {versions}").trim_end().to_owned(), &report);
     }
 
     fn release(&mut self, snapshot: &Snapshot, key: &Key, member: &Member) {

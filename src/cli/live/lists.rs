@@ -133,7 +133,7 @@ async fn list_wide<T: DeserializeOwned>(
 }
 
 /// Returns the version of a group that the API server prefers.
-async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
+pub(super) async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
     let request = Request::new("/apis").get(group, &kube::api::GetParams::default());
     let group: APIGroup = client.request(request.map_err(Error::BuildRequest)?).await?;
     let first = group.versions.into_iter().next();

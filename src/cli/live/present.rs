@@ -49,11 +49,12 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
     let releases = needed(session, "ClusterStackReleases", found.releases)?;
     let addons = needed(session, "ClusterAddons", found.addons)?;
     let clusters = needed(session, "Clusters", found.clusters)?;
+    let clusters = with_related(session, scope, clusters).await?.into_iter();
     Ok(Present {
         stacks: stacks.into_iter().map(|found| (Key::of(&found), found)).collect(),
         releases: releases.into_iter().map(|found| (Key::of(&found), found)).collect(),
         addons: addons.into_iter().map(|found| (cluster_of(&found), found)).collect(),
-        clusters: with_related(session, scope, clusters).await?,
+        clusters: clusters.map(|cluster| cluster.with_installed_of(&flux)).collect(),
         flux,
     })
 }

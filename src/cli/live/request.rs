@@ -1,18 +1,22 @@
-//! The only writes of the command line to a live cluster: a request to reconcile, and `spec.suspend`.
+//! The only writes of the command line to a live cluster: a request to reconcile, `spec.suspend`, and annotations of Clusters
+//! that control their upgrades.
 
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::lists::{self, preferred_version};
 use super::snapshot::ready;
-use super::{Named, Session, advice};
+use super::{Named, Scope, Session, advice};
 use crate::api::labels::{CLI_FIELD_MANAGER, REQUESTED_AT};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
-use crate::foreign::capi::text;
+use crate::foreign::capi::{self, Cluster, text};
+use crate::names::Key;
 use crate::rollup::Report;
 
 /// Timeout of one request.
@@ -110,6 +114,74 @@ impl Target {
             }
             _ => advice::failed(&self.session, &error),
         })
+    }
+}
+
+/// The Clusters of a management cluster.
+pub(in crate::cli) struct Clusters {
+    session: Session,
+    kind: ApiResource,
+}
+
+/// One Cluster.
+pub(in crate::cli) struct ClusterTarget {
+    session: Session,
+    api: Api<DynamicObject>,
+    /// Namespace and name of the Cluster.
+    pub(in crate::cli) key: Key,
+}
+
+impl Clusters {
+    /// Finds the version of Clusters that the API server prefers.
+    pub(in crate::cli) async fn new(session: &Session) -> Result<Self, CliError> {
+        let version = preferred_version(&session.client, capi::GROUP).await;
+        let version = version.map_err(|error| advice::failed(session, &error))?;
+        let kind = GroupVersionKind::gvk(capi::GROUP, &version, "Cluster");
+        Ok(Self { session: session.clone(), kind: ApiResource::from_gvk_with_plural(&kind, "clusters") })
+    }
+
+    /// Lists the Clusters of all namespaces.
+    pub(in crate::cli) async fn list(&self) -> Result<Vec<Cluster>, CliError> {
+        let all = Scope { namespace: None, selector: None };
+        let found = lists::clusters(&self.session.client, &all).await;
+        let found = found.map_err(|error| advice::failed(&self.session, &error))?;
+        Ok(found.into_iter().filter_map(|cluster| Cluster::new(cluster).ok()).collect())
+    }
+
+    /// Returns the target for a Cluster.
+    pub(in crate::cli) fn one(&self, namespace: &str, name: &str) -> ClusterTarget {
+        let api = Api::namespaced_with(self.session.client.clone(), namespace, &self.kind);
+        ClusterTarget { session: self.session.clone(), api, key: Key::new(namespace, name) }
+    }
+}
+
+impl ClusterTarget {
+    /// Reads the Cluster.
+    pub(in crate::cli) async fn get(&self) -> Result<Cluster, CliError> {
+        let found = self.api.get(&self.key.name).await.map_err(|error| self.failed(&error))?;
+        let found = serde_json::to_value(found);
+        let cluster = found.map_err(|error| error.to_string());
+        let cluster = cluster.and_then(|found| Cluster::new(found).map_err(|error| error.to_string()));
+        cluster.map_err(|error| CliError::usage(format!("Cluster {}: {error}", self.key)))
+    }
+
+    /// Sets an annotation, or removes it if the value is null.
+    pub(in crate::cli) async fn annotate(&self, annotation: &str, value: &Value) -> Result<(), CliError> {
+        let parameters =
+            PatchParams { field_manager: Some(CLI_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = json!({"metadata": {"annotations": {annotation: value}}});
+        let answer = self.api.patch(&self.key.name, &parameters, &Patch::Merge(&patch)).await;
+        answer.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &kube::Error) -> CliError {
+        match error {
+            kube::Error::Api(status) if status.is_not_found() => {
+                CliError::usage(format!("Cluster {} not found", self.key))
+                    .hint("check --namespace; kubectl get clusters -A lists them")
+            }
+            _ => advice::failed(&self.session, error),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod holder;
 mod observed;
 mod obstacle;
 mod rolled;
+mod upgrades;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -9,8 +9,9 @@ use super::Named;
 use super::flux::{FluxObject, catalog};
 use super::obstacle::obstacle;
 use super::snapshot::{Member, Snapshot, age, clusters_ready, created, not_there, ready};
+use super::upgrade::{Upgrade, upgrade};
 use crate::api::cluster_addon::AddonStatus;
-use crate::api::{ClusterStack, Reason};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::cli::output::{NOTHING, table};
 use crate::foreign::flux::FluxKind;
 use crate::names::{Key, ReleaseName};
@@ -177,9 +178,16 @@ fn cluster_node(snapshot: &Snapshot, key: &Key, member: &Member) -> Node {
         member.addon.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.addons);
     let deletion = member.deletion_report();
     let report_of = |addon: &AddonStatus| deletion.clone().unwrap_or_else(|| addon_report(addon));
-    node.children =
-        addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &report_of(addon))).collect();
+    let upgrade = member.addon.as_ref().filter(|_| deletion.is_none()).and_then(upgrade_node);
+    let addons = addons.map(|addon| addon_node(snapshot, &key.namespace, addon, &report_of(addon)));
+    node.children = upgrade.into_iter().chain(addons).collect();
     node
+}
+
+/// Returns the node of a cluster's upgrade to another Kubernetes version, if there is one.
+fn upgrade_node(addon: &ClusterAddon) -> Option<Node> {
+    let Upgrade { versions, since, report } = upgrade(addon).filter(|it| !it.versions.is_empty())?;
+    Some(Node::new("UpgradeGate", &Key::new("", &versions), since, &report))
 }
 
 /// Reports the state of a cluster with its addons.

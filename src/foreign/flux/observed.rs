@@ -185,6 +185,32 @@ pub struct References {
     pub drift_detection: Option<DriftDetection>,
     /// URL and access of a `GitRepository`, from its spec. Derived repositories copy them.
     pub remote: Map<String, Value>,
+    /// The names of the Helm release of a `HelmRelease`.
+    pub helm: Option<HelmNames>,
+}
+
+/// The names by which Helm knows a release in its cluster. Flux uninstalls a release whose names change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelmNames {
+    /// `spec.releaseName`.
+    pub release: String,
+    /// `spec.targetNamespace`.
+    pub target_namespace: String,
+    /// `spec.storageNamespace`.
+    pub storage_namespace: String,
+}
+
+impl HelmNames {
+    /// Reads the names in the spec of a `HelmRelease`; `None` if one is absent.
+    #[must_use]
+    pub fn of(spec: &Value) -> Option<Self> {
+        let name = |field: &str| Some(text(spec, &[field]).to_owned()).filter(|name| !name.is_empty());
+        Some(Self {
+            release: name("releaseName")?,
+            target_namespace: name("targetNamespace")?,
+            storage_namespace: name("storageNamespace")?,
+        })
+    }
 }
 
 /// The fields of [`References::remote`].
@@ -231,6 +257,7 @@ impl References {
             content: own(&["commonMetadata", "annotations", CONTENT_DIGEST]),
             source: own(&[reference, "name"]),
             source_namespace: own(&[reference, "namespace"]),
+            helm: HelmNames::of(spec),
         }
     }
 }

@@ -8,18 +8,22 @@ use kube::ResourceExt as _;
 use super::super::context::{Context, Resolution, ResolvedRelease};
 use super::super::objects::{ClusterObject, addon_key, cluster_of, committing_stack, index};
 use super::super::release::{stack_of, users};
+use super::super::write;
 use super::{flux_objects, prune, snapshot, upgrade};
 use crate::addons::{
     Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, decide_prepare,
     hold_of, is_cluster_deleted, is_orphaning, judge_upgrade, lack,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::foreign::flux::observed::HelmNames;
 use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
-use crate::names::ReleaseName;
+use crate::names::{ObjectName, ReleaseName};
 use crate::plan::delivery::delivered_elsewhere;
 use crate::plan::{self, Plan, PlanError};
+use crate::release::Release;
 use crate::rollup::Report;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
@@ -212,6 +216,7 @@ pub(super) async fn facts<'a>(
         }
         ClassRelease::Usable(resolved) => {
             let Some(inputs) = inputs else { return Ok(None) };
+            let inputs = inputs.with_installed(installed(context, &addon, &resolved.release).await?);
             match plan::cluster(&resolved.inputs(), &inputs, upgrade.phase_to_plan()) {
                 Ok(plan) => Target::Available(available(context, &addon, resolved, inputs, plan).await?),
                 Err(error) => {
@@ -227,6 +232,32 @@ pub(super) async fn facts<'a>(
     let inputs = release.usable().map(ResolvedRelease::inputs);
     let failure = failure.or(judge_upgrade(&mut facts, inputs.as_ref()).err());
     Ok(Some((facts, failure)))
+}
+
+/// Returns the names of the installed Helm releases, by the names of their `HelmRelease`s. One that the status names and the
+/// cache lacks is fetched: under other names, Flux would uninstall it.
+async fn installed(
+    context: &Context,
+    addon: &ClusterAddon,
+    release: &Release,
+) -> Result<Vec<(String, HelmNames)>, RequestError> {
+    let cluster = cluster_of(addon);
+    let reported = addon.status.iter().flat_map(|status| &status.addons).filter_map(|of| of.object.as_ref());
+    let reported: BTreeSet<&str> = reported.map(|object| object.name.as_str()).collect();
+    let mut names = Vec::new();
+    for addon in release.addons.iter().filter(|addon| addon.is_chart()) {
+        let Ok(name) = ObjectName::of_addon(&cluster.name, &addon.name) else { continue };
+        let (kind, key) = (FluxKind::HelmRelease, Key::new(&cluster.namespace, name.as_str()));
+        let known = context.caches.flux.get(kind, &key).or_else(|| context.occupants.get(kind, &key));
+        let found = match known {
+            None if reported.contains(name.as_str()) => {
+                write::present(context, kind, &key).await?.map(Arc::new)
+            }
+            known => known,
+        };
+        names.extend(found.and_then(|found| Some((name.to_string(), found.refers_to.helm.clone()?))));
+    }
+    Ok(names)
 }
 
 async fn available<'a>(

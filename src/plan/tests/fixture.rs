@@ -70,7 +70,7 @@ impl Fixture {
         let mut plan = plan::stack(&self.stack).unwrap();
         plan.merge(plan::release(&inputs).unwrap()).unwrap();
         for name in clusters {
-            let cluster = ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None);
+            let cluster = self.inputs(name, version);
             plan.merge(plan::cluster(&inputs, &cluster, self.phase).unwrap()).unwrap();
         }
         plan
@@ -84,6 +84,11 @@ impl Fixture {
         };
         let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.release(version))).into();
         content::resolve(&self.stack, &self.release(version), &catalog, &Existing::default()).unwrap()
+    }
+
+    /// A cluster that refers to no other objects.
+    pub(crate) fn inputs(&self, name: &str, version: &str) -> ClusterInputs {
+        ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None)
     }
 
     fn cluster(&self, name: &str, version: &str) -> Value {

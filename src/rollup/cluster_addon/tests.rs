@@ -21,6 +21,7 @@ fn addon(name: &str, verdict: Option<Verdict>) -> AddonFacts {
         verdict,
         revision_before: None,
         values_digest: None,
+        note: None,
     }
 }
 

@@ -214,3 +214,23 @@ fn dropped_addon_of_many_clusters_waits_for_budget() {
         assert_eq!(simulation.uninstalled(), ["one.monitoring", "three.monitoring", "two.monitoring"]);
     });
 }
+
+/// A Cluster whose ClusterStack adopts Helm releases from now on keeps those that it has under their names.
+#[test]
+fn installed_releases_keep_their_names() {
+    run("names", |simulation| {
+        simulation.deliver();
+        let before = simulation.generations();
+        simulation.offer(&["v1"], &json!({"flux": {"adopt": true}}));
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.generations(), before);
+        assert_eq!(simulation.field("HelmRelease", "one.cni", "/spec/releaseName"), "cni");
+        let addons = simulation.field("ClusterAddon", ADDON, "/status/addons");
+        let message = addons[1]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("keeps Helm release kube-system/"), "{addons}");
+        simulation.create_cluster("new", V1);
+        settle(simulation);
+        assert_eq!(simulation.field("HelmRelease", "new.cni", "/spec/releaseName"), "cluster-addon");
+    });
+}

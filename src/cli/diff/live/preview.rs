@@ -83,14 +83,15 @@ fn present(objects: &[Value]) -> Result<Present, serde_json::Error> {
 /// Returns a Cluster with the objects that it refers to.
 fn with_related(cluster: Cluster, objects: &[Value]) -> ClusterInputs {
     let namespace = cluster.namespace().to_string();
-    ClusterInputs::new(cluster, |wanted| {
+    let inputs = ClusterInputs::new(cluster, |wanted| {
         let is_it = |object: &&Value| {
             let metadata = |field: &str| text(object, &["metadata", field]);
             (text(object, &["kind"]), metadata("name")) == (&wanted.kind, &wanted.name)
                 && metadata("namespace") == namespace
         };
         objects.iter().find(is_it)
-    })
+    });
+    inputs.with_installed_of(objects)
 }
 
 fn namespaces(objects: &[Value]) -> Result<BTreeMap<String, LiveNamespace>, serde_json::Error> {

@@ -107,6 +107,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
         verdict: Some(verdict),
         revision_before: None,
         values_digest: None,
+        note: None,
     };
     let facts = ClusterFacts {
         generation: 1,

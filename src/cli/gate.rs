@@ -1,0 +1,180 @@
+//! `stackflux gate`: opens the upgrade gate of a cluster, or removes the annotations of all gates.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::Api;
+use serde_json::Value;
+
+use super::error::CliError;
+use super::live::request::Clusters;
+use super::live::{self, Connection, Session};
+use super::{CommandResult, Outcome, terminal};
+use crate::api::cluster_stack::UpgradeGate;
+use crate::api::labels::OPEN_UPGRADE_GATE;
+use crate::api::{ClusterAddon, ClusterStack, ConditionType};
+use crate::foreign::capi::Cluster;
+use crate::foreign::capi::upgrade::UPGRADE_HOOK;
+use crate::operator::process::LEASE;
+
+/// Control the gates that delay Kubernetes upgrades of clusters
+///
+/// Cluster API upgrades the control plane of a cluster when the addons that belong before the upgrade are upgraded. The
+/// operator delays it with an annotation of the Cluster.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = "Examples:
+  # Let an upgrade begin in spite of an addon that cannot be upgraded
+  stackflux gate open two -n prod
+  # Before stackflux is removed
+  stackflux gate release --all")]
+pub(super) enum Command {
+    Open(Open),
+    Release(Release),
+}
+
+/// Let Cluster API upgrade a cluster before its addons are upgraded
+///
+/// Annotates the Cluster with the version that it is to get: the gate opens for this upgrade, and not for the next one.
+/// First prints what the upgrade waits for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # Open the gate of a cluster whose addon cannot be upgraded
+  stackflux gate open two -n prod")]
+pub(super) struct Open {
+    /// The Cluster
+    #[arg(value_name = "CLUSTER")]
+    cluster: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// Remove the annotations of all gates, for good
+///
+/// Needs no operator, and refuses while one runs that would add the annotations again: uninstall it first, or set
+/// upgradeGate of all ClusterStacks to Off.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  # Before stackflux is removed
+  stackflux gate release --all")]
+pub(super) struct Release {
+    /// The Clusters of all namespaces
+    #[arg(long, required = true)]
+    all: bool,
+    /// Namespace of the operator
+    #[arg(long, value_name = "NAMESPACE", default_value = "flux-system")]
+    operator_namespace: String,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+pub(super) fn run(command: &Command) -> CommandResult {
+    match command {
+        Command::Open(arguments) => live::block_on(open(arguments)),
+        Command::Release(arguments) => live::block_on(release(arguments)),
+    }
+}
+
+async fn open(arguments: &Open) -> CommandResult {
+    let session = arguments.connection.open().await?;
+    let clusters = Clusters::new(&session).await?;
+    let target = clusters.one(&session.namespace, &arguments.cluster);
+    let cluster = target.get().await?;
+    let addon: Api<ClusterAddon> = Api::namespaced(session.client(), &session.namespace);
+    let addon = addon.get_opt(&ClusterAddon::name_for(&arguments.cluster)).await;
+    let addon = addon.map_err(|error| session.failed(&error))?;
+    let (version, waits) = waiting(&cluster, addon.as_ref())?;
+    terminal::note(&waits);
+    target.annotate(OPEN_UPGRADE_GATE, &Value::from(version)).await?;
+    terminal::success(format!("the gate of Cluster {} is open for {version}", target.key));
+    Ok(Outcome::Done)
+}
+
+/// Returns the version to open the gate for, and what the upgrade waits for.
+fn waiting<'a>(cluster: &'a Cluster, addon: Option<&ClusterAddon>) -> Result<(&'a str, String), CliError> {
+    let status = addon.and_then(|addon| addon.status.as_ref());
+    let version = cluster.topology_version();
+    let upgrade = status.and_then(|status| status.upgrade.as_ref()).filter(|upgrade| upgrade.to == version);
+    let (Some(upgrade), Some(status)) = (upgrade, status) else {
+        let message = format!("Cluster {} is not on its way to another Kubernetes version", cluster.key());
+        return Err(CliError::usage(message).hint(
+            "set spec.topology.version first; an operator that runs reports the upgrade within a second",
+        ));
+    };
+    let gate = status.conditions.iter().find(|it| it.type_ == ConditionType::UpgradeGate.as_str());
+    let message = gate.map(|gate| gate.message.as_str()).unwrap_or_default();
+    Ok((version, format!("{} to {}: {}: {message}", upgrade.from, upgrade.to, upgrade.phase)))
+}
+
+async fn release(arguments: &Release) -> CommandResult {
+    debug_assert!(arguments.all, "clap requires it");
+    let session = arguments.connection.open().await?;
+    refuse_beside_operator(&session, &arguments.operator_namespace).await?;
+    let clusters = Clusters::new(&session).await?;
+    let mut count = 0;
+    for cluster in clusters.list().await? {
+        if cluster.annotation(UPGRADE_HOOK).is_none() {
+            continue;
+        }
+        let target = clusters.one(cluster.namespace().as_str(), cluster.name().as_str());
+        target.annotate(UPGRADE_HOOK, &Value::Null).await?;
+        terminal::note(format!("Cluster {}: its upgrades do not wait", target.key));
+        count += 1;
+    }
+    terminal::success(format!("{count} gates are released"));
+    Ok(Outcome::Done)
+}
+
+/// Refuses to remove annotations that an operator adds again.
+async fn refuse_beside_operator(session: &Session, namespace: &str) -> Result<(), CliError> {
+    let leases: Api<Lease> = Api::namespaced(session.client(), namespace);
+    let lease = leases.get_opt(LEASE).await.map_err(|error| session.failed(&error))?;
+    let holder = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
+    let Some(holder) = holder else { return Ok(()) };
+    let stacks: Api<ClusterStack> = Api::all(session.client());
+    let stacks =
+        stacks.list(&kube::api::ListParams::default()).await.map_err(|error| session.failed(&error))?;
+    if stacks.items.iter().all(|stack| stack.spec.upgrade_gate == UpgradeGate::Off) {
+        return Ok(());
+    }
+    let message =
+        format!("the operator {holder} holds Lease {namespace}/{LEASE}, and adds the annotations again");
+    Err(CliError::usage(message).hint(
+        "scale its Deployment to 0 and wait until it gives the Lease up, or set upgradeGate of all ClusterStacks to Off",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn gate_opens_for_the_version_on_the_way() {
+        let cluster = |version: &str| {
+            Cluster::new(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+                "metadata": {"name": "two", "namespace": "prod"}, "spec": {"topology": {"version": version}},
+            }))
+            .unwrap()
+        };
+        let condition = json!({
+            "type": "UpgradeGate", "status": "False", "reason": "WaitingForAddons", "message": "cni: timed out",
+            "lastTransitionTime": "2026-11-26T10:00:00Z",
+        });
+        let upgrade =
+            json!({"from": "v1.34.0", "to": "v1.35.0", "phase": "Waiting", "since": "2026-11-26T10:00:00Z"});
+        let addon: ClusterAddon = serde_json::from_value(json!({
+            "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
+            "metadata": {"name": "cluster-addon-two", "namespace": "prod"},
+            "spec": {"clusterRef": {"name": "two"}},
+            "status": {"conditions": [condition], "upgrade": upgrade, "ready": false},
+        }))
+        .unwrap();
+        let due = cluster("v1.35.0");
+        let (version, waits) = waiting(&due, Some(&addon)).unwrap();
+        assert_eq!((version, waits.as_str()), ("v1.35.0", "v1.34.0 to v1.35.0: Waiting: cni: timed out"));
+        for (cluster, addon) in [(cluster("v1.35.1"), Some(&addon)), (cluster("v1.35.0"), None)] {
+            let refusal = waiting(&cluster, addon).unwrap_err().to_string();
+            assert!(refusal.contains("prod/two is not on its way"), "{refusal}");
+        }
+    }
+}
