@@ -36,6 +36,8 @@ pub struct Outcome {
     pub next: Option<Timestamp>,
     /// Whether the status names the committing `ClusterStack` for the first time: the objects are committed after that.
     pub is_committer_new: bool,
+    /// Whether an upgrade waits, and the status says more about its addons than before: it is judged by the status.
+    pub is_upgrade_to_judge: bool,
 }
 
 /// Rolls up the status of a `ClusterAddon`.
@@ -59,13 +61,16 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
     let holds = found.addons.iter().filter_map(|of| of.hold.as_ref()).chain(&found.hold);
     let holds = holds.map(|hold| hold.reason).chain(release_hold(&found.release)).collect();
     let status = cluster_addon(found, &addon.status.clone().unwrap_or_default(), facts.snapshot.now);
+    let is_judged = |before: &ClusterAddonStatus| before.addons == status.addons;
+    let is_upgrade_to_judge =
+        facts.upgrade.depends_on_addons() && !addon.status.as_ref().is_some_and(is_judged);
     let limits = verdicts.iter().filter_map(|(name, kind, verdict)| {
         let of = status.addons.iter().find(|of| of.name == name.as_str())?;
         facts.snapshot.moment(kind).next_limit(verdict, of.since.as_ref()?.0)
     });
     let next = limits.min();
     let verdicts = verdicts.into_iter().map(|(_, kind, verdict)| (kind, verdict)).collect();
-    Outcome { status, verdicts, holds, next, is_committer_new }
+    Outcome { status, verdicts, holds, next, is_committer_new, is_upgrade_to_judge }
 }
 
 /// Returns the reason why nothing of the release is delivered, if any.

@@ -177,7 +177,7 @@ async fn write_status(
     metrics.found(Queue::Cluster, &name, verdicts, outcome.holds.iter().copied());
     metrics.reported(&name, &outcome.status);
     status::write(context, &*facts.snapshot.addon, &outcome.status).await?;
-    if outcome.is_committer_new {
+    if outcome.is_committer_new || outcome.is_upgrade_to_judge {
         return Ok(Next::After(Duration::ZERO));
     }
     Ok(outcome.next.map_or(Next::Await, |limit| at(limit, facts.snapshot.now)))

@@ -39,4 +39,5 @@ mod state;
 mod strict;
 mod tenants;
 mod truth;
+mod upgrades;
 mod upstream;

@@ -15,7 +15,7 @@ use crate::debian::DOCKER_REGISTRY;
 use crate::election;
 use crate::error::{Context as _, Error, Result};
 use crate::paths;
-use crate::tools::{KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
+use crate::tools::{CLUSTER_API, KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
 
 /// Flux's CRDs, by module.
 const FLUX_CRDS: [(&str, &str); 3] = [
@@ -45,16 +45,27 @@ pub fn build() -> Result<PathBuf> {
     ensure_built().map(|toolbox| toolbox.directory().to_owned())
 }
 
+/// Builds Cluster API's controllers, if they are missing.
+pub(crate) fn ensure_cluster_api(toolbox: &Toolbox) -> Result<()> {
+    let _lock = lock(toolbox.directory())?;
+    build_tools(toolbox, &CLUSTER_API)
+}
+
+/// Waits for other test processes that may be building the same. The lock ends with the file handle.
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join("lock");
+    let lock = File::create(&path).context(|| format!("cannot create {}", path.display()))?;
+    lock.lock().context(|| format!("cannot lock {}", path.display()))?;
+    Ok(lock)
+}
+
 pub(crate) fn ensure_built() -> Result<Toolbox> {
     let directory = paths::cache()?.join(key()?);
     let bin = directory.join("bin");
     fs::create_dir_all(&bin).context(|| format!("cannot create {}", bin.display()))?;
-    let lock_path = directory.join("lock");
-    let lock = File::create(&lock_path).context(|| format!("cannot create {}", lock_path.display()))?;
-    // Another test process may be building the same: wait for it. The lock ends with the file handle.
-    lock.lock().context(|| format!("cannot lock {}", lock_path.display()))?;
+    let _lock = lock(&directory)?;
     let toolbox = Toolbox::new(directory);
-    build_tools(&toolbox)?;
+    build_tools(&toolbox, &TOOLS)?;
     for tool in TOOLS.iter().filter(|tool| tool.elects()) {
         let program = tool.installed()?.unwrap_or_else(|| toolbox.built(tool));
         once(&toolbox.electing(tool, &program), |incomplete| election::adapt(&program, incomplete))?;
@@ -73,7 +84,7 @@ pub(crate) fn ensure_built() -> Result<Toolbox> {
 /// The standard hasher may change with the Rust version; then everything is linked once more, from Go's own cache.
 fn key() -> Result<String> {
     let mut hasher = DefaultHasher::new();
-    (ARCH, &TOOLS, FLUX_CRDS, CLUSTER_API_CRDS, KWOK_STAGES).hash(&mut hasher);
+    (ARCH, &TOOLS, &CLUSTER_API, FLUX_CRDS, CLUSTER_API_CRDS, KWOK_STAGES).hash(&mut hasher);
     include_str!("cluster_api_schemas.rs").hash(&mut hasher);
     for file in [
         "kubernetes-and-flux/go.mod",
@@ -94,9 +105,9 @@ fn key() -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-fn build_tools(toolbox: &Toolbox) -> Result<()> {
+fn build_tools(toolbox: &Toolbox, tools: &'static [Tool]) -> Result<()> {
     let mut missing = Vec::new();
-    for tool in &TOOLS {
+    for tool in tools {
         if tool.installed()?.is_none() && !toolbox.built(tool).exists() {
             missing.push(tool);
         }
@@ -105,7 +116,7 @@ fn build_tools(toolbox: &Toolbox) -> Result<()> {
         return Ok(());
     }
     say(&format!("building {} components into {}\n", missing.len(), toolbox.directory().display()))?;
-    say("(once; about ten minutes on two cores, most of it in kube-apiserver)\n")?;
+    say("(once; on two cores about ten minutes for all of Kubernetes and Flux, and four for Cluster API)\n")?;
     for (index, tool) in missing.iter().enumerate() {
         say(&format!("  [{}/{}] {} ... ", index + 1, missing.len(), tool.name))?;
         let start = Instant::now();

@@ -35,6 +35,7 @@ mod paths;
 mod ports;
 mod probe;
 mod process;
+mod providers;
 mod registry;
 mod seconds;
 mod start;

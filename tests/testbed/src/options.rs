@@ -17,6 +17,9 @@ pub struct Options {
     pub helm_concurrent: u32,
     /// Whether kustomize- and helm-controller refuse references to other namespaces (`--no-cross-namespace-refs`).
     pub no_cross_namespace_refs: bool,
+    /// Whether Cluster API's controllers run, with an infrastructure provider in memory. One testbed of a machine can have
+    /// them, because the provider's ports are fixed.
+    pub cluster_api: bool,
     /// Whether the management API server keeps a log of all writes, see [`Audit`](crate::Audit).
     pub audit: bool,
 }
@@ -29,6 +32,7 @@ impl Default for Options {
             flux: &["source-controller", "kustomize-controller", "helm-controller"],
             helm_concurrent: 4,
             no_cross_namespace_refs: false,
+            cluster_api: false,
             audit: true,
         }
     }

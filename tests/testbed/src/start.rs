@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::paths;
 use crate::ports::Ports;
 use crate::process::Supervisor;
+use crate::providers;
 use crate::registry::Registry;
 use crate::testbed::Testbed;
 
@@ -90,7 +91,11 @@ fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
     create_namespace(&cluster, flux::NAMESPACE)?;
     thread::scope(|scope| {
         let others = scope.spawn(|| {
-            create_crds(&cluster, &site.toolbox.cluster_api_crds())?;
+            if site.options.cluster_api {
+                providers::start(site, &cluster)?;
+            } else {
+                create_crds(&cluster, &site.toolbox.cluster_api_crds())?;
+            }
             create_crds(&cluster, &paths::sources().join("crds"))
         });
         flux::start(site, &cluster)?;

@@ -60,6 +60,26 @@ pub(crate) const TOOLS: [Tool; 10] = [
     },
 ];
 
+/// Cluster API's controllers, which only some testbeds run.
+pub(crate) const CLUSTER_API: [Tool; 4] = [
+    Tool { name: "cluster-api", module: "cluster-api", package: "sigs.k8s.io/cluster-api" },
+    Tool {
+        name: "kubeadm-bootstrap",
+        module: "cluster-api",
+        package: "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
+    },
+    Tool {
+        name: "kubeadm-control-plane",
+        module: "cluster-api",
+        package: "sigs.k8s.io/cluster-api/controlplane/kubeadm",
+    },
+    Tool {
+        name: "in-memory-infrastructure",
+        module: "cluster-api",
+        package: "sigs.k8s.io/cluster-api/test/infrastructure/docker",
+    },
+];
+
 impl Tool {
     /// The environment variable that names an installed binary, such as `TESTBED_KUBE_APISERVER`.
     pub(crate) fn variable(&self) -> String {
@@ -129,7 +149,7 @@ impl Toolbox {
 
     /// The program of this name: the installed one that the environment names, otherwise the built one.
     pub(crate) fn program(&self, name: &str) -> Result<PathBuf> {
-        let tool = TOOLS.iter().find(|tool| tool.name == name);
+        let tool = TOOLS.iter().chain(&CLUSTER_API).find(|tool| tool.name == name);
         let tool = tool.ok_or_else(|| Error::new(format!("{name} is no program of the testbed")))?;
         let program = tool.installed()?.unwrap_or_else(|| self.built(tool));
         Ok(if tool.elects() { self.electing(tool, &program) } else { program })

@@ -1,4 +1,4 @@
-// Cluster API, for its CRDs: nothing of it is compiled here.
+// Cluster API: its CRDs, and the controllers of testbeds that run it.
 module stackflux.testbed/cluster-api
 
 go 1.26.0
