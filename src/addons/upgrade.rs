@@ -121,6 +121,15 @@ impl Upgrade {
         if self.phase == Phase::Requested { Phase::Waiting } else { self.phase }
     }
 
+    /// Whether an upgrade seems to have ended while the addons are still those of another version (`applied`). A watch of Clusters
+    /// that is behind that of control planes shows the same before Cluster API's work on the nodes.
+    #[must_use]
+    pub fn seems_ended(&self, cluster: &Cluster, applied: Option<&str>) -> bool {
+        let is_steady = self.gate == Gate::Enforced && self.phase == Phase::Steady;
+        let is_at = self.control_plane == ControlPlane::Version(cluster.topology_version().to_owned());
+        is_steady && is_at && applied != Some(cluster.topology_version())
+    }
+
     /// Whether the gate is open because the addons are applied.
     #[must_use]
     pub fn is_opened_by_addons(&self) -> bool {

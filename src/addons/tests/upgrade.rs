@@ -225,3 +225,16 @@ fn unreadable_control_plane_has_a_stand_in() {
     let unnamed = inputs(&json!({"spec": {"controlPlaneRef": null}}), None);
     assert_eq!(ControlPlane::of(&unnamed, Some("v1.33.0")), ControlPlane::Unnamed);
 }
+
+#[test]
+fn end_of_an_upgrade_is_asked_for_while_the_addons_are_older() {
+    let found = due(&json!({})).cluster;
+    let seems = |gate, version: &str, applied: Option<&str>| {
+        Upgrade::new(&found, gate, ControlPlane::Version(version.to_owned())).seems_ended(&found, applied)
+    };
+    assert!(seems(Gate::Enforced, "v1.34.2", Some("v1.34.1")));
+    assert!(seems(Gate::Enforced, "v1.34.2", None), "the release is not known");
+    assert!(!seems(Gate::Enforced, "v1.34.2", Some("v1.34.2")), "another class at the same version");
+    assert!(!seems(Gate::Enforced, "v1.34.1", Some("v1.34.1")), "it has not begun");
+    assert!(!seems(Gate::Off, "v1.34.2", Some("v1.34.1")), "nothing waits");
+}

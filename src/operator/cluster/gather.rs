@@ -199,7 +199,7 @@ async fn is_there(context: &Context, key: &Key) -> Result<bool, RequestError> {
 }
 
 /// Gathers the facts about a Cluster and its addons; `None` while it is unknown whether the objects exist that the Cluster
-/// refers to. A release that cannot be planned is a fact too: the status must not stay as it was.
+/// refers to, or while the caches show the end of an upgrade that has not ended. A release that cannot be planned is a fact too: the status must not stay as it was.
 pub(super) async fn facts<'a>(
     context: &Context,
     cluster: &'a ClusterObject,
@@ -208,6 +208,9 @@ pub(super) async fn facts<'a>(
 ) -> Result<Option<(Facts<'a>, Option<PlanError>)>, RequestError> {
     let mut failure = None;
     let upgrade::Gathered { inputs, upgrade } = upgrade;
+    if upgrade::is_denied(context, cluster, (&addon, &upgrade)).await? {
+        return Ok(None);
+    }
     let target = match release {
         ClassRelease::Unknown => return Ok(None),
         ClassRelease::Paused => Target::Paused,

@@ -10,8 +10,8 @@ use super::super::objects::{ClusterObject, RelatedObject};
 use super::super::related::{Depth, NotListed};
 use super::super::{annotations, write};
 use crate::addons::{
-    ControlPlane, Decision, Facts, HookChange, Target, Upgrade, addon_of, is_opening_confirmed, is_orphaning,
-    needed_before_upgrade,
+    ControlPlane, Decision, Facts, HookChange, Target, Upgrade, addon_of, has_release, is_opening_confirmed,
+    is_orphaning, needed_before_upgrade,
 };
 use crate::api::ClusterAddon;
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
@@ -75,6 +75,23 @@ fn applied_version(context: &Context, addon: Option<&ClusterAddon>) -> Result<Op
         None if context.caches.releases.get(&key).is_some() => Err(NotListed),
         Some(Resolution::Unusable(_)) | None => Ok(None),
     }
+}
+
+/// Whether the API server denies that the upgrade has ended that the caches show as ended.
+pub(super) async fn is_denied(
+    context: &Context,
+    cluster: &ClusterObject,
+    (addon, upgrade): (&ClusterAddon, &Upgrade),
+) -> Result<bool, RequestError> {
+    let applied = applied_version(context, Some(addon)).unwrap_or_default();
+    if !has_release(addon) || !upgrade.seems_ended(&cluster.cluster, applied.as_deref()) {
+        return Ok(false);
+    }
+    let Some(kind) = context.cluster_resource() else { return Ok(true) };
+    let live: Option<ClusterObject> = context.api.get_dynamic(&Key::of(cluster), kind).await?;
+    let of =
+        |cluster: &Cluster| (cluster.topology_version().to_owned(), cluster.class(), cluster.is_upgrading());
+    Ok(live.is_none_or(|live| of(&live.cluster) != of(&cluster.cluster)))
 }
 
 /// Returns the Cluster with the objects that it refers to.
