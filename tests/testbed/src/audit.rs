@@ -104,11 +104,14 @@ impl Audit {
     fn requests_since(&self, mark: Mark) -> Result<Vec<Write>> {
         let failed = || format!("cannot read {}", self.0.display());
         let mut file = File::open(&self.0).context(failed)?;
-        file.seek(SeekFrom::Start(mark.0)).context(failed)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).context(failed)?;
+        // A line was half written at the mark if the byte before it ends none.
+        file.seek(SeekFrom::Start(mark.0.saturating_sub(1))).context(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).context(failed)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let since = if mark.0 == 0 { &*text } else { text.split_once('\n').map_or("", |(_, since)| since) };
         // The last line may be half written.
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let whole = since.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let mut requests = Vec::new();
         for line in whole.lines() {
             let event: Event = serde_json::from_str(line).context(|| format!("no audit event: {line}"))?;
