@@ -257,6 +257,13 @@ fn removed_addon_has_its_turn_after_all_others() {
     ] {
         assert_eq!(is_turn(&scene, &receipts, addon), expected, "{why}");
     }
+    {
+        let facts = scene.facts();
+        let Target::Available(available) = &facts.target else { unreachable!() };
+        for phase in [Phase::Requested, Phase::Waiting, Phase::Open, Phase::Upgrading] {
+            assert!(!is_prune_turn(available, (&written(), phase), &name("old")), "an upgrade comes first");
+        }
+    }
     scene.is_suspended = true;
     assert!(!is_turn(&scene, &written(), "old"), "nothing is written while it is suspended");
     scene.is_suspended = false;

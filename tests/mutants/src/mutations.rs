@@ -6,6 +6,7 @@ mod git;
 mod releases;
 mod stacks;
 mod triggers;
+mod upgrades;
 
 use crate::mutation::Mutation;
 
@@ -18,6 +19,7 @@ pub(crate) fn all() -> Vec<Mutation> {
         stacks::MUTATIONS,
         git::MUTATIONS,
         triggers::MUTATIONS,
+        upgrades::MUTATIONS,
     ];
     all.concat()
 }

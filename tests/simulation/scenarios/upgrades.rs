@@ -349,3 +349,34 @@ fn annotation_is_written_once_for_each_change() {
         assert_eq!(cluster.0, number("Cluster"));
     });
 }
+
+/// A user suspends the addon at the moment at which the operator could open the gate.
+#[test]
+fn gate_stays_closed_for_an_addon_that_changes_at_the_end() {
+    run("upgrade-suspended", |simulation| {
+        simulation.deliver_before_upgrade(&json!({}));
+        simulation.upgrade_both();
+        let is_applied = |simulation: &Simulation| {
+            let cni = simulation.get("HelmRelease", "one.cni").unwrap_or_default();
+            let is_new = cni["metadata"]["labels"]["clusterstack.x-k8s.io/release"] == PATCHED;
+            is_new
+                && cni["status"]["conditions"][0]["status"] == "True"
+                && has_hook(&simulation.get("Cluster", "one").unwrap())
+        };
+        simulation.just_when("an addon that is applied at a closed gate", is_applied, |simulation| {
+            simulation.merge("HelmRelease", "one.cni", &json!({"spec": {"suspend": true}}));
+        });
+        simulation.always("the gate is closed while the addon is suspended", |state| {
+            let cluster = state.get("Cluster", "one").unwrap_or_default();
+            let is_suspended = state.field("HelmRelease", "one.cni", "/spec/suspend") == true;
+            !is_suspended || versions(state)[0] == NEW || has_hook(&cluster)
+        });
+        settle(simulation);
+        if simulation.control_plane_version() == OLD {
+            simulation.expect("ClusterAddon", ADDON, "UpgradeGate", "False WaitingForAddons");
+        }
+        simulation.merge("HelmRelease", "one.cni", &json!({"spec": {"suspend": null}}));
+        settle(simulation);
+        simulation.expect_upgraded();
+    });
+}
