@@ -85,7 +85,9 @@ fn reported() -> ClusterAddonStatus {
         "type": "Ready", "status": "True", "reason": "Applied", "message": "",
         "lastTransitionTime": "2026-11-22T10:00:00Z",
     });
-    serde_json::from_value(json!({"conditions": [ready]})).unwrap()
+    let upgrade =
+        json!({"from": "v1.34.0", "to": "v1.35.0", "phase": "Waiting", "since": "2026-11-22T10:00:00Z"});
+    serde_json::from_value(json!({"conditions": [ready], "upgrade": upgrade})).unwrap()
 }
 
 /// The labels of the samples of a metric, but for the bounds of a histogram.
