@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::audit::Audit;
-use crate::building::say;
+use crate::building::{self, say};
 use crate::cluster::Cluster;
 use crate::error::{Context as _, Error, Result};
 use crate::git::GitServer;
@@ -206,6 +206,8 @@ fn start_shared() -> Result<Shared> {
     if let Some(path) = paths::variable("TESTBED_STATE") {
         return Ok(Shared { testbed: read(Path::new(&path))?, _supervisor: None });
     }
+    // A compiler beside running tests would make them late.
+    building::ensure_cluster_api(&building::ensure_built()?)?;
     let (testbed, supervisor) = start::start(&paths::run_of_tests()?, &Options::shared())?;
     say(&format!("testbed: up after {:.1} s, logs in {}\n", testbed.seconds, testbed.logs().display()))?;
     Ok(Shared { testbed, _supervisor: Some(supervisor) })
