@@ -18,7 +18,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "gate/upgrade.rs",
         old: "_ if facts.has_begun => Phase::Upgrading,",
         new: "_ if facts.has_begun && !MUTANT => Phase::Upgrading,",
-        noticed: ByScenario("scenarios::upgrades::control_plane_follows_the_addons_before_it"),
+        noticed: ByTest("addons::tests::upgrade::gate_opens_when_the_addons_are_applied"),
     },
     Mutation {
         name: "upgrade-opening-unconfirmed",
@@ -26,7 +26,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/upgrade.rs",
         old: "Ok(is_opening_confirmed(facts.cluster, &now).then_some(live))",
         new: "Ok((MUTANT || is_opening_confirmed(facts.cluster, &now)).then_some(live))",
-        noticed: ByScenario("scenarios::upgrades::gate_stays_closed_for_an_addon_that_changes_at_the_end"),
+        noticed: ByScenario("scenarios::upgrades::cluster_api_without_hooks_is_reported"),
     },
     Mutation {
         name: "upgrade-done-by-verdict-alone",
