@@ -42,7 +42,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/gather.rs",
         old: "if upgrade::is_denied(context, cluster, (&addon, &upgrade)).await? {",
         new: "if upgrade::is_denied(context, cluster, (&addon, &upgrade)).await? && !MUTANT {",
-        noticed: ByScenario("scenarios::upgrades::control_plane_follows_the_addons_before_it"),
+        noticed: ByScenario("scenarios::upgrades::version_edited_before_the_class_moves_nothing"),
     },
     Mutation {
         name: "upgrade-judged-once",
