@@ -51,7 +51,9 @@ pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
         Target::Unavailable { report, .. } => return Before::Held(report.clone()),
         Target::Paused => return Before::Held(Report::not_yet_reported()),
     };
-    if let Some(held) = held(available, &decision.delivery) {
+    if let Some(held) =
+        held(available, &decision.delivery).or_else(|| other_version(facts.cluster, available))
+    {
         return Before::Held(held);
     }
     let behind = needed_before_upgrade(available).filter_map(|addon| {
@@ -82,6 +84,21 @@ fn held(available: &Available, delivery: &Delivery) -> Option<Report> {
             Some(Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), message))
         }
     }
+}
+
+/// Reports a Cluster whose version is not that of the release. A text that is no version holds nothing else of the Cluster.
+fn other_version(cluster: &Cluster, available: &Available) -> Option<Report> {
+    let release = available.release;
+    if cluster.kubernetes_version().as_ref() == Some(&release.kubernetes) {
+        return None;
+    }
+    let message = format!(
+        "spec.topology.version is {}, but release {} is for {}",
+        cluster.topology_version(),
+        release.name,
+        release.kubernetes
+    );
+    Some(Report::new(ConditionStatus::False, Reason::KubernetesVersionMismatch.as_str(), &message))
 }
 
 /// Returns what an addon waits for; `None` if it is applied as planned.

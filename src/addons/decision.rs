@@ -64,7 +64,7 @@ impl ObjectWrite {
 /// The writes for a Cluster that precede its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// The change of the annotation that delays upgrades, if any.
+    /// The change of the annotation that delays upgrades, if the addons decide about it.
     pub hook: Option<HookChange>,
     /// The way to write the objects.
     pub delivery: Delivery,
@@ -96,7 +96,7 @@ pub fn decide(facts: &Facts) -> Decision {
     let is_present = |object: &&Arc<FluxObject>| !object.metadata.terminating;
     let requests = has_recovered.then(|| snapshot.owned().filter(is_present).cloned().collect());
     let mut decision = Decision {
-        hook: (!matches!(target, Target::Paused)).then(|| upgrade.hook_change(cluster)).flatten(),
+        hook: (!matches!(target, Target::Paused)).then(|| upgrade.hook_change_by_addons(cluster)).flatten(),
         delivery: Delivery::Nothing,
         relabels: Vec::new(),
         sources: Vec::new(),

@@ -130,6 +130,16 @@ impl Upgrade {
         is_steady && is_at && applied != Some(cluster.topology_version())
     }
 
+    /// Whether the API server, which has `live`, confirms the end of an upgrade that a cached Cluster shows.
+    #[must_use]
+    pub fn is_end_confirmed(cached: &Cluster, live: Option<&Cluster>) -> bool {
+        let of = |cluster: &Cluster| {
+            let uid = cluster.uid().map(str::to_owned);
+            (uid, cluster.topology_version().to_owned(), cluster.class(), cluster.is_upgrading())
+        };
+        live.is_some_and(|live| of(live) == of(cached))
+    }
+
     /// Whether the gate is open because the addons are applied.
     #[must_use]
     pub fn is_opened_by_addons(&self) -> bool {
@@ -147,6 +157,13 @@ impl Upgrade {
     #[must_use]
     pub fn hook_value<'a>(&'a self, cluster: &'a Cluster) -> &'a str {
         self.control_plane.version().unwrap_or_else(|| cluster.topology_version())
+    }
+
+    /// Decides about the annotation as far as the addons do; `None` if it stays as it is, or was written before they were judged.
+    #[must_use]
+    pub fn hook_change_by_addons(&self, cluster: &Cluster) -> Option<HookChange> {
+        let is_theirs = self.depends_on_addons() || self.is_opened_by_addons();
+        is_theirs.then(|| self.hook_change(cluster)).flatten()
     }
 
     /// Decides about the annotation; `None` if it stays as it is.

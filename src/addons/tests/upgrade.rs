@@ -10,6 +10,7 @@ use crate::inputs::ReleaseInputs;
 /// Returns a Cluster whose `cni` belongs before the upgrade, and is applied as planned. `changes` are those of its object.
 fn scene(changes: &Value) -> Scene {
     let mut scene = Scene::new();
+    scene.cluster = cluster(&json!({"spec": {"topology": {"version": "v1.34.2"}}}));
     scene.fixture.before_upgrade = &["cni"];
     scene.fixture.phase = Phase::Waiting;
     scene.fixture.stack.flux =
@@ -143,7 +144,11 @@ fn gate_opens_when_the_addons_are_applied() {
         ),
         (without_applied_cni(due(&not_awaited)), (Phase::Requested, None, 3), "nothing moves"),
         (without_applied_cni(due(&begun)), (Phase::Upgrading, None, 2), "it cannot be taken back"),
-        (without_applied_cni(due(&forced)), (Phase::Open, Some(HookChange::Remove), 2), "a user opens it"),
+        (
+            without_applied_cni(due(&forced)),
+            (Phase::Open, None, 2),
+            "a user opens it, whatever the addons are",
+        ),
     ];
     for (scene, expected, why) in rows {
         assert_eq!(decided(&scene), expected, "{why}");
@@ -237,4 +242,29 @@ fn end_of_an_upgrade_is_asked_for_while_the_addons_are_older() {
     assert!(!seems(Gate::Enforced, "v1.34.2", Some("v1.34.2")), "another class at the same version");
     assert!(!seems(Gate::Enforced, "v1.34.1", Some("v1.34.1")), "it has not begun");
     assert!(!seems(Gate::Off, "v1.34.2", Some("v1.34.1")), "nothing waits");
+}
+
+#[test]
+fn end_of_an_upgrade_is_confirmed_by_the_same_cluster() {
+    let cached = due(&json!({})).cluster;
+    assert!(Upgrade::is_end_confirmed(&cached, Some(&cached)));
+    assert!(!Upgrade::is_end_confirmed(&cached, None), "it is gone");
+    for changes in [
+        json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}}),
+        json!({"metadata": {"uid": "other"}}),
+        json!({"spec": {"topology": {"version": "v1.34.3"}}}),
+        json!({"spec": {"topology": {"classRef": {"name": "docker-demo-1-34-v2"}}}}),
+    ] {
+        assert!(!Upgrade::is_end_confirmed(&cached, Some(&due(&changes).cluster)), "{changes}");
+    }
+}
+
+/// A version that is none holds no addon of the Cluster, but no gate opens for it.
+#[test]
+fn gate_stays_closed_for_a_release_of_another_version() {
+    for version in ["v1.34.3", "1.34", "newest"] {
+        let scene = due(&json!({"spec": {"topology": {"version": version}}}));
+        let (phase, change, _) = decided(&scene);
+        assert_eq!((phase, change), (Phase::Waiting, None), "{version}");
+    }
 }

@@ -31,7 +31,8 @@ pub(super) struct Gathered {
     pub(super) upgrade: Upgrade,
 }
 
-/// Gathers the facts. `release` is the release to deliver, if there is one. Fails while it is unknown whether the objects exist that the Cluster refers to.
+/// Gathers the facts. `release` is the release to deliver, if there is one. Fails while it is unknown whether the objects exist
+/// that the Cluster refers to.
 pub(super) fn gather(
     context: &Context,
     cluster: &ClusterObject,
@@ -89,9 +90,7 @@ pub(super) async fn is_denied(
     }
     let Some(kind) = context.cluster_resource() else { return Ok(true) };
     let live: Option<ClusterObject> = context.api.get_dynamic(&Key::of(cluster), kind).await?;
-    let of =
-        |cluster: &Cluster| (cluster.topology_version().to_owned(), cluster.class(), cluster.is_upgrading());
-    Ok(live.is_none_or(|live| of(&live.cluster) != of(&cluster.cluster)))
+    Ok(!Upgrade::is_end_confirmed(&cluster.cluster, live.as_ref().map(|live| &live.cluster)))
 }
 
 /// Returns the Cluster with the objects that it refers to.

@@ -26,7 +26,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/upgrade.rs",
         old: "Ok(is_opening_confirmed(facts.cluster, &now).then_some(live))",
         new: "Ok((MUTANT || is_opening_confirmed(facts.cluster, &now)).then_some(live))",
-        noticed: ByScenario("scenarios::upgrades::cluster_api_without_hooks_is_reported"),
+        noticed: ByScenario("scenarios::upgrades::gate_stays_closed_for_an_addon_that_changes_at_the_end"),
     },
     Mutation {
         name: "upgrade-done-by-verdict-alone",
