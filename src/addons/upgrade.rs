@@ -130,12 +130,14 @@ impl Upgrade {
         is_steady && is_at && applied != Some(cluster.topology_version())
     }
 
-    /// Whether the API server, which has `live`, confirms the end of an upgrade that a cached Cluster shows.
+    /// Whether the API server, which has `live`, confirms the end of an upgrade that a cached Cluster shows. The annotation of an
+    /// older state would tell that Cluster API did not wait.
     #[must_use]
     pub fn is_end_confirmed(cached: &Cluster, live: Option<&Cluster>) -> bool {
         let of = |cluster: &Cluster| {
+            let hook = cluster.annotation(UPGRADE_HOOK).map(str::to_owned);
             let uid = cluster.uid().map(str::to_owned);
-            (uid, cluster.topology_version().to_owned(), cluster.class(), cluster.is_upgrading())
+            (uid, cluster.topology_version().to_owned(), cluster.class(), cluster.is_upgrading(), hook)
         };
         live.is_some_and(|live| of(live) == of(cached))
     }

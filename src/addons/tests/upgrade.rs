@@ -252,6 +252,8 @@ fn end_of_an_upgrade_is_confirmed_by_the_same_cluster() {
     for changes in [
         json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}}),
         json!({"metadata": {"uid": "other"}}),
+        json!({"metadata": {"annotations": {UPGRADE_HOOK: "v1.34.2"}}}),
+        json!({"metadata": {"annotations": null}}),
         json!({"spec": {"topology": {"version": "v1.34.3"}}}),
         json!({"spec": {"topology": {"classRef": {"name": "docker-demo-1-34-v2"}}}}),
     ] {
