@@ -14,6 +14,7 @@ mod cluster_addon;
 mod decision;
 mod deletion;
 mod facts;
+mod forced_upgrade;
 mod handover;
 mod lack;
 mod pruning;
@@ -37,6 +38,7 @@ pub use deletion::{
     is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
 pub use facts::{Available, Delivery, Facts, Target, addon_of, hold_of};
+pub use forced_upgrade::Repeats;
 pub use handover::{
     Disown, Heir, LetGo, LetGoFacts, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled,
     is_orphaning, is_still_owned, unaccounted,

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource as _;
 
 use super::facts::{Available, Delivery, Facts, Target, addon_of};
+use super::forced_upgrade::{Repeats, due_forced_upgrades, repeats};
 use super::handover::{is_labelled, is_still_owned};
-use super::revision::other_revision;
 use super::upgrade::HookChange;
-use super::{Snapshot, open_request, snapshot};
+use super::{Snapshot, open_request};
 use crate::api::ClusterAddon;
 use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
@@ -21,7 +21,7 @@ use crate::plan::delivery::{
     Action, Baseline, Purpose, action, digest_of_shared, is_of_plan, suspension, waits_for_other_kind,
 };
 use crate::plan::write::{Write, WriteFacts, write};
-use crate::rollup::{Expected, Retries, due_retries, is_forced_upgrade_due};
+use crate::rollup::{Retries, due_retries};
 
 /// The writes to the object of an addon.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +85,8 @@ pub struct Decision {
     pub retries: Retries,
     /// The objects that Flux is asked to upgrade, because it reports the success of an upgrade that has not happened.
     pub forced_upgrades: Vec<Arc<FluxObject>>,
+    /// The addons whose upgrade is repeated after that of the Cluster.
+    pub repeats: Repeats,
 }
 
 /// Decides what to write for a Cluster before its status.
@@ -105,6 +107,7 @@ pub fn decide(facts: &Facts) -> Decision {
         requests,
         retries: Retries::default(),
         forced_upgrades: Vec::new(),
+        repeats: Repeats::default(),
     };
     let Target::Available(available) = target else { return decision };
     decision.delivery = available.delivery();
@@ -125,7 +128,8 @@ pub fn decide(facts: &Facts) -> Decision {
         decision.retries = due_retries(unchanged, snapshot.now);
     }
     if decision.delivery.is_written() {
-        decision.forced_upgrades = due_forced_upgrades(snapshot, &decision);
+        decision.forced_upgrades = due_forced_upgrades(snapshot, |addon| decision.is_as_planned(addon));
+        decision.repeats = repeats(facts, |addon| decision.is_as_planned(addon));
     }
     decision
 }
@@ -135,6 +139,11 @@ impl Decision {
     #[must_use]
     pub fn is_without_source(&self) -> bool {
         self.sources.last().is_some_and(ObjectWrite::is_blocked)
+    }
+
+    /// Whether the object of an addon is as planned.
+    fn is_as_planned(&self, addon: &str) -> bool {
+        self.actions.get(addon).is_some_and(|action| action.write.is_nothing())
     }
 
     /// Whether the operator changes the object of an addon before it makes requests to Flux.
@@ -240,22 +249,6 @@ fn suspend_by_settings(snapshot: &Snapshot, available: &Available, planned: &Pla
 fn has_other_kind(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
     let other = snapshot.get(other_kind(&planned.id.kind).as_str(), &planned.id.name);
     waits_for_other_kind(other.map(|other| &other.object), &snapshot.addon)
-}
-
-/// Lists the objects of which Flux reports the success of an upgrade that has not happened. Flux is asked once to upgrade them.
-/// An object that is written now is upgraded anyway.
-fn due_forced_upgrades(snapshot: &Snapshot, decision: &Decision) -> Vec<Arc<FluxObject>> {
-    let is_as_planned =
-        |addon: &str| decision.actions.get(addon).is_some_and(|action| action.write.is_nothing());
-    let due = snapshot.addons_before().filter_map(|addon| {
-        let since = addon.since.as_ref().map_or(snapshot.now, |since| since.0);
-        let kept = Expected::kept(addon.expected.as_ref()?, since)?;
-        let object = snapshot::named(&snapshot.objects, addon.object.as_ref()?)?;
-        let revision_before = other_revision(addon.revision_before.as_ref(), object);
-        let expected = Expected { revision_before, ..kept };
-        (is_as_planned(&addon.name) && is_forced_upgrade_due(object, &expected)).then(|| object.clone())
-    });
-    due.collect()
 }
 
 /// Whether a release was delivered before.

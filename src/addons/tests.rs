@@ -5,6 +5,7 @@ mod cluster_addon;
 mod decision;
 mod deletion;
 mod file_removal;
+mod forced_upgrade;
 mod handover;
 mod lack;
 mod pruning;

@@ -6,7 +6,7 @@ use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::gate::upgrade::{Gate, HookAction, Phase, UpgradeFacts, hook, phase};
 use crate::inputs::ClusterInputs;
-use crate::names::AddonName;
+use crate::names::{AddonName, ReleaseName};
 use crate::rollup::{GateFacts, Report};
 
 /// The upgrade of a Cluster to another Kubernetes version.
@@ -20,6 +20,8 @@ pub struct Upgrade {
     pub phase: Phase,
     /// How far the addons are that move before it.
     pub before: Before,
+    /// The newest release for the version of the Cluster, if that of its class is for another one.
+    pub offered: Option<ReleaseName>,
     /// The other field manager that sets the annotation, if any.
     pub hook_manager: Option<String>,
 }
@@ -97,7 +99,8 @@ impl Upgrade {
     #[must_use]
     pub fn new(cluster: &Cluster, gate: Gate, control_plane: ControlPlane) -> Self {
         let before = Before::Held(Report::not_yet_reported());
-        let mut upgrade = Self { gate, control_plane, phase: Phase::Steady, before, hook_manager: None };
+        let mut upgrade =
+            Self { gate, control_plane, phase: Phase::Steady, before, offered: None, hook_manager: None };
         upgrade.phase = phase(&upgrade.facts(cluster));
         upgrade
     }
@@ -146,6 +149,13 @@ impl Upgrade {
     #[must_use]
     pub fn is_opened_by_addons(&self) -> bool {
         self.phase == Phase::Open && self.before == Before::Done
+    }
+
+    /// Whether no upgrade is due or under way, as far as the version of the control plane is known.
+    #[must_use]
+    pub fn is_over(&self, cluster: &Cluster) -> bool {
+        let facts = self.facts(cluster);
+        self.phase == Phase::Steady && facts.current.is_some() && !facts.is_due() && !facts.has_begun
     }
 
     /// Whether the annotation depends on the addons.
@@ -197,6 +207,8 @@ impl Upgrade {
             hook: cluster.annotation(UPGRADE_HOOK).map(str::to_owned),
             held,
             behind,
+            steps: cluster.upgrade_steps().into_iter().map(str::to_owned).collect(),
+            offered: self.offered.clone(),
             topology_message: cluster.topology_message().map(str::to_owned),
             foreign: self.hook_manager.clone(),
             refusal: None,

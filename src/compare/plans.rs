@@ -1,6 +1,6 @@
 //! The effect of an upgrade between two releases on the Flux objects of Clusters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -49,6 +49,10 @@ pub struct ClusterChange {
     pub unchanged: Vec<String>,
     /// The addons that are held, or the whole Cluster.
     pub held: Vec<HeldAddon>,
+    /// What the upgrade of the Cluster to another Kubernetes version has to do with it; absent if both releases are for the same
+    /// version, or no addon changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<Moments>,
     /// Whether the first release does not hold one of them.
     #[serde(skip)]
     newly_held: bool,
@@ -65,6 +69,7 @@ impl ClusterChange {
             namespace: cluster.cluster.namespace().to_string(),
             name: cluster.cluster.name().to_string(),
             unchanged,
+            upgrade: None,
             newly_held: false,
             held: plan.held().iter().map(HeldAddon::of).collect(),
             objects,
@@ -81,6 +86,34 @@ impl ClusterChange {
     #[must_use]
     pub fn is_reportable(&self) -> bool {
         !self.objects.is_empty() || !self.held.is_empty()
+    }
+}
+
+/// The changes of addons before and after the upgrade of a Cluster to another Kubernetes version.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moments {
+    /// The version.
+    pub version: String,
+    /// The addons that change before Cluster API upgrades the control plane.
+    pub before: Vec<String>,
+    /// The addons that change when all nodes have the version.
+    pub after: Vec<String>,
+}
+
+impl Moments {
+    /// Returns the moments of the changes from one release to another; `None` if there is no upgrade, or no addon changes.
+    fn of(from: &Release, to: &Release, objects: &[ObjectChange]) -> Option<Self> {
+        let changed: BTreeSet<&str> = objects.iter().filter_map(|object| object.addon.as_deref()).collect();
+        if from.kubernetes == to.kubernetes || changed.is_empty() {
+            return None;
+        }
+        let moves_before = |addon: &&str| {
+            let known = to.addons.iter().find(|known| known.name.as_str() == *addon);
+            known.is_some_and(|known| Phase::Waiting.lets_move(&to.hooks_of(&known.name).collect::<Vec<_>>()))
+        };
+        let (before, after): (Vec<_>, Vec<_>) = changed.into_iter().partition(moves_before);
+        let owned = |addons: Vec<&str>| addons.into_iter().map(str::to_owned).collect();
+        Some(Self { version: to.kubernetes.to_string(), before: owned(before), after: owned(after) })
     }
 }
 
@@ -213,7 +246,12 @@ pub fn compare(
     let pairs = old.clusters.iter().zip(&new.clusters).zip(clusters);
     Ok(Plans {
         objects: object_changes(&old.release, &new.release),
-        clusters: pairs.map(|((before, after), cluster)| cluster_change(cluster, before, after)).collect(),
+        clusters: pairs
+            .map(|((before, after), cluster)| {
+                let change = cluster_change(cluster, before, after);
+                ClusterChange { upgrade: Moments::of(from, to, &change.objects), ..change }
+            })
+            .collect(),
     })
 }
 

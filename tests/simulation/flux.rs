@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stackflux::api::labels::{FORCE_AT, REQUESTED_AT};
 use stackflux::release::Digest;
 
 use crate::api_server::kinds::KINDS;
@@ -168,8 +169,11 @@ impl Flux {
             "HelmRelease" => self.installed(server, place, &object)?,
             _ => self.applied(server, place, &object)?,
         };
-        if let Some(asked) = metadata["annotations"].get("reconcile.fluxcd.io/requestedAt") {
+        if let Some(asked) = metadata["annotations"].get(REQUESTED_AT) {
             status["lastHandledReconcileAt"] = asked.clone();
+        }
+        if let Some(forced) = metadata["annotations"].get(FORCE_AT).filter(|_| kind == "HelmRelease") {
+            status["lastHandledForceAt"] = forced.clone();
         }
         let fleet = self.fleet.as_ref().filter(|_| kind == "Kustomization" && place.2 == FLEET);
         if let Some(fleet) = fleet.filter(|_| status.get("lastAppliedRevision").is_some()) {
@@ -216,6 +220,10 @@ impl Flux {
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
         let wanted: Content = (version, self.digest_of_values(place, object));
         let attempted = attempted(object, &wanted);
+        if status::is_forced(object) && !self.failing.contains(&place.2) {
+            self.installed.insert(place.clone(), wanted.clone());
+            return Some(merged(attempted, &status::installed(object, &wanted)));
+        }
         if deployed(object).as_ref() == Some(&wanted) && is_latest_deployed(object) && !is_running(object) {
             // Nothing that Helm installs has changed.
             self.installed.insert(place.clone(), wanted);

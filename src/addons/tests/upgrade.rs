@@ -8,7 +8,7 @@ use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::inputs::ReleaseInputs;
 
 /// Returns a Cluster whose `cni` belongs before the upgrade, and is applied as planned. `changes` are those of its object.
-fn scene(changes: &Value) -> Scene {
+pub(super) fn scene(changes: &Value) -> Scene {
     let mut scene = Scene::new();
     scene.cluster = cluster(&json!({"spec": {"topology": {"version": "v1.34.2"}}}));
     scene.fixture.before_upgrade = &["cni"];

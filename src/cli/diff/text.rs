@@ -8,7 +8,7 @@ use super::{Differences, HeldClass};
 use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
 use crate::compare::parts::{ChartChange, ChartName, Part};
-use crate::compare::plans::{ChangeKind, ClusterChange, Effect, HeldAddon, ObjectChange, Plans};
+use crate::compare::plans::{ChangeKind, ClusterChange, Effect, HeldAddon, Moments, ObjectChange, Plans};
 use crate::plan::existing::advice;
 use crate::release::finding::Printable;
 
@@ -175,6 +175,15 @@ impl Text<'_> {
             ("Flux deletes what came from the manifests of", of(&[Effect::Prunes])),
             ("Not written", cluster.unchanged.iter().map(String::as_str).collect()),
         ];
+        if let Some(Moments { version, before, after }) = &cluster.upgrade {
+            let list =
+                |addons: &[String]| if addons.is_empty() { "none".to_owned() } else { addons.join(", ") };
+            self.line(&format!(
+                "  Before the upgrade to {version}: {}; after it: {}",
+                list(before),
+                list(after)
+            ));
+        }
         for (sentence, addons) in sentences {
             if !addons.is_empty() {
                 self.line(&format!("  {sentence}: {}", addons.join(", ")));

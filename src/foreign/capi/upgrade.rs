@@ -74,6 +74,18 @@ impl Cluster {
         self.topology_messages().any(|message| names(message, annotation))
     }
 
+    /// Returns the versions through which Cluster API upgrades the control plane, as `TopologyReconciled` lists them until the first
+    /// step (`KubeadmControlPlane pending upgrade to version v1.34.1, v1.35.0`). There are several for a `ClusterClass` with
+    /// `kubernetesVersions` alone.
+    #[must_use]
+    pub fn upgrade_steps(&self) -> Vec<&str> {
+        let Some(control_plane) = self.control_plane_ref() else { return Vec::new() };
+        let begin = format!("{} pending upgrade to version ", control_plane.kind);
+        let lines = self.topology_messages().flat_map(str::lines);
+        let mut plans = lines.filter_map(|line| line.trim_start_matches([' ', '*']).strip_prefix(&begin));
+        plans.next().map_or_else(Vec::new, |plan| plan.split(", ").map(str::trim).collect())
+    }
+
     /// Returns the messages of the conditions `TopologyReconciled` that are False.
     fn topology_messages(&self) -> impl Iterator<Item = &str> {
         self.topology_conditions("False").map(|condition| text(condition, &["message"]))

@@ -46,6 +46,7 @@ pub(super) async fn act(
     facts: &Facts<'_>,
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
+    retry::note_repeats(context, &decision.repeats).await?;
     let refusal = upgrade::act(context, cluster, facts, decision).await?;
     for object in &decision.relabels {
         write::patch(context, &**object, annotations::label(&**object)).await?;
@@ -68,7 +69,8 @@ pub(super) async fn act(
     }
     let retry = retry::ask(context, &decision.retries, facts.snapshot.now).await?;
     let forced = retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
-    let retry = retry.earlier(forced);
+    let repeated = retry::repeat(context, &decision.repeats).await?;
+    let retry = retry.earlier(forced).earlier(repeated);
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt as _;
 use tracing::info;
 
 use super::super::context::{Context, Resolution};
@@ -13,11 +14,12 @@ use crate::addons::{
     ControlPlane, Decision, Facts, HookChange, Target, Upgrade, addon_of, has_release, is_opening_confirmed,
     is_orphaning, needed_before_upgrade,
 };
-use crate::api::ClusterAddon;
+use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::foreign::capi::{Cluster, ObjectReference};
 use crate::gate::upgrade::Gate;
 use crate::inputs::ClusterInputs;
+use crate::names::ReleaseName;
 use crate::plan::PlannedObject;
 use crate::release::Release;
 use crate::runtime::api_server::RequestError;
@@ -50,8 +52,24 @@ pub(super) fn gather(
         if inputs.control_plane_version().is_none() { applied_version(context, addon)? } else { None };
     let control_plane = ControlPlane::of(&inputs, applied.as_deref());
     let upgrade = Upgrade::new(&cluster.cluster, gate, control_plane);
-    let upgrade = Upgrade { hook_manager: cluster.hook_manager.clone(), ..upgrade };
+    let offered =
+        release.filter(|_| upgrade.depends_on_addons()).and_then(|it| offered(context, &cluster.cluster, it));
+    let upgrade = Upgrade { hook_manager: cluster.hook_manager.clone(), offered, ..upgrade };
     Ok(Gathered { inputs: release.map(|_| inputs), upgrade })
+}
+
+/// Returns the newest release of the same line for the version of a Cluster, if that of its class is for another one.
+fn offered(context: &Context, cluster: &Cluster, release: &Release) -> Option<ReleaseName> {
+    let wanted = cluster.kubernetes_version().filter(|wanted| *wanted != release.kubernetes)?;
+    let (namespace, _) = cluster.release()?;
+    let is_for_it = |found: &&Arc<ClusterStackRelease>| {
+        let status = found.status.as_ref().filter(|status| status.ready);
+        let version = status.and_then(|status| status.kubernetes_version.as_deref());
+        found.metadata.namespace.as_ref() == Some(&namespace) && version == Some(wanted.to_string().as_str())
+    };
+    let releases = context.caches.releases.all();
+    let names = releases.iter().filter(is_for_it).filter_map(|found| found.name_any().parse().ok());
+    names.filter(|name: &ReleaseName| name.same_line(&release.name)).max()
 }
 
 /// Returns whether upgrades of a Cluster wait, by the `ClusterStack` of its class.

@@ -18,6 +18,8 @@ pub(crate) struct Fixture {
     pub(crate) addons: &'static [&'static str],
     /// The addons that the release applies before an upgrade, too.
     pub(crate) before_upgrade: &'static [&'static str],
+    /// The addons that the release applies after an upgrade, too.
+    pub(crate) after_upgrade: &'static [&'static str],
     /// The phase of the upgrade of the clusters.
     pub(crate) phase: Phase,
     /// More files of each release: path and content.
@@ -54,13 +56,14 @@ impl Fixture {
             ccm_template: "values: |\n  cluster: {{ .Cluster.metadata.name }}\n  port: {{ .Cluster.spec.controlPlaneEndpoint.port }}\n",
             addons: &["cni", "ccm", "policies"],
             before_upgrade: &[],
+            after_upgrade: &[],
             phase: Phase::Steady,
             more: Vec::new(),
         }
     }
 
     pub(crate) fn release(&self, version: &str) -> Release {
-        load(version, self.ccm_template, (self.addons, self.before_upgrade), &self.more)
+        load(version, self.ccm_template, [self.addons, self.before_upgrade, self.after_upgrade], &self.more)
     }
 
     /// Plans the stack, one release, and clusters that use it.
@@ -106,22 +109,16 @@ impl Fixture {
     }
 }
 
-fn load(
-    version: &str,
-    ccm_template: &str,
-    (addons, before_upgrade): (&[&str], &[&str]),
-    more: &[(String, &str)],
-) -> Release {
+fn load(version: &str, ccm_template: &str, addons: [&[&str]; 3], more: &[(String, &str)]) -> Release {
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: v1\n");
     let metadata = format!("versions: {{clusterStack: {version}, kubernetes: v1.34.2}}\n");
     let class = format!("apiVersion: v2\nname: class\nversion: {version}\n");
-    let list = |addons: &[&str]| {
-        let stages = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
-        stages.collect::<Vec<_>>().concat()
-    };
-    let before = list(before_upgrade);
-    let before = if before.is_empty() { before } else { format!("  BeforeClusterUpgrade:\n{before}") };
-    let stages = format!("addonStages:\n  AfterControlPlaneInitialized:\n{}{before}", list(addons));
+    let stages = ["AfterControlPlaneInitialized", "BeforeClusterUpgrade", "AfterClusterUpgrade"];
+    let stages = stages.iter().zip(addons).filter(|(_, addons)| !addons.is_empty()).map(|(stage, addons)| {
+        let list = addons.iter().map(|addon| format!("  - {{name: {addon}, action: apply}}\n"));
+        format!("  {stage}:\n{}", list.collect::<String>())
+    });
+    let stages = format!("addonStages:\n{}", stages.collect::<String>());
     let mut files = Files::default();
     let (cni, ccm, values) = (chart("cni"), chart("ccm"), format!("release: {version}\n"));
     let usual = [

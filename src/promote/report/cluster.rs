@@ -55,7 +55,7 @@ fn shape(cluster: &ClusterChange) -> String {
         })
         .collect();
     let held: Vec<_> = cluster.held.iter().map(|held| (&held.addon, held.reason)).collect();
-    format!("{:?}", (objects, &cluster.unchanged, held))
+    format!("{:?}", (objects, &cluster.unchanged, held, &cluster.upgrade))
 }
 
 fn of_group(clusters: &[&ClusterChange]) -> Vec<Block> {
@@ -94,6 +94,14 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
     ];
     let summary = sentences.into_iter().filter(|(_, addons, _)| !addons.is_empty());
     let summary = summary.map(|(begin, addons, end)| Line::new(begin).codes(addons, MAX_NAMES).words(end));
+    let moments = cluster.upgrade.iter().flat_map(|upgrade| {
+        let line = |begin: &str, addons: &[String]| {
+            let addons: Vec<&str> = addons.iter().map(String::as_str).collect();
+            let begin = format!("{begin} Cluster API upgrades to {}: ", upgrade.version);
+            (!addons.is_empty()).then(|| Line::new(&begin).codes(addons, MAX_NAMES))
+        };
+        [line("Before", &upgrade.before), line("After", &upgrade.after)].into_iter().flatten()
+    });
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =
@@ -115,7 +123,7 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
             .words(": ")
             .code(&held.message)
     });
-    let mut lines: Vec<Line> = summary.chain(restarts).chain(held).collect();
+    let mut lines: Vec<Line> = summary.chain(moments).chain(restarts).chain(held).collect();
     if lines.is_empty() {
         lines.push(Line::new("None of its addons changes"));
     }

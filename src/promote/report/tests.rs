@@ -3,7 +3,7 @@ use serde_json::json;
 use super::{Promotion, Soak, document};
 use crate::compare::change::Change;
 use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
-use crate::compare::plans::{ChangeKind, ClusterChange, HeldAddon, ObjectChange};
+use crate::compare::plans::{ChangeKind, ClusterChange, HeldAddon, Moments, ObjectChange};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, NotFollowing, Offer, Offered, PartChange, Skipped, Upgrade};
@@ -36,6 +36,13 @@ fn cluster(name: &str, objects: Vec<ObjectChange>) -> ClusterChange {
     ClusterChange::new(&inputs, objects, &Plan::default())
 }
 
+/// Returns the change of a Cluster whose `cni` moves before an upgrade.
+fn upgraded(mut cluster: ClusterChange) -> ClusterChange {
+    let moments = Moments { version: "v1.32.5".into(), before: vec!["cni".into()], after: Vec::new() };
+    cluster.upgrade = Some(moments);
+    cluster
+}
+
 fn part(part: &str, charts: ChartsAndKinds) -> PartChange {
     PartChange { part: part.to_owned(), change: Change::Changed, files: 2, charts }
 }
@@ -65,7 +72,7 @@ fn promotion() -> Promotion {
         clusters: vec![
             cluster("one", vec![changed("one", "cni", 1, 2)]),
             cluster("two", vec![changed("two", "cni", 1, 2)]),
-            cluster("three", vec![changed("three", "cni", 1, 3)]),
+            upgraded(cluster("three", vec![changed("three", "cni", 1, 3)])),
         ],
     };
     let offer = |name: &str, offered| Offer {
@@ -116,6 +123,7 @@ fn report_has_all_sections() {
         "Helm upgrades cni to another chart with other values\n",
         "cilium.tag: 1 → 2\n",
         "Cluster tenant/three\n",
+        "Before Cluster API upgrades to v1.32.5: cni\n",
         "changed HelmRelease tenant/three.cni\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");

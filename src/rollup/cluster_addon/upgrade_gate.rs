@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::api::cluster_addon::{ClusterAddonStatus, UpgradeStatus};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::upgrade::{Gate, Phase};
-use crate::names::AddonName;
+use crate::names::{AddonName, ReleaseName};
 use crate::release::Hook;
 use crate::rollup::report::{ConditionStatus, Report};
 
@@ -27,6 +27,10 @@ pub struct GateFacts {
     pub held: Option<Report>,
     /// The addons that the upgrade waits for, each with what it waits for itself.
     pub behind: Vec<(AddonName, String)>,
+    /// The versions through which Cluster API upgrades the control plane, as far as it lists them.
+    pub steps: Vec<String>,
+    /// The newest release for the version of the Cluster, if that of its class is for another one.
+    pub offered: Option<ReleaseName>,
     /// What Cluster API says about the topology.
     pub topology_message: Option<String>,
     /// The other field manager that sets the annotation, if the Cluster has it.
@@ -135,14 +139,20 @@ fn since(facts: &GateFacts, old: &ClusterAddonStatus, now: Timestamp) -> Timesta
 
 /// Reports an upgrade that waits.
 fn closed(facts: &GateFacts, (from, to): (&str, &str), since: Timestamp) -> Report {
+    let steps =
+        if facts.steps.len() > 1 { format!(" through {}", facts.steps.join(", ")) } else { String::new() };
     let waits = format!(
-        "the upgrade from {from} to {to} waits since {since}, and replicas and variables of the topology have no effect \
+        "the upgrade from {from} to {to}{steps} waits since {since}, and replicas and variables of the topology have no effect \
          before it"
     );
     let (reason, message) = match (&facts.held, facts.phase) {
         (Some(held), _) if held.reason == Reason::KubernetesVersionMismatch.as_str() => {
+            let class = match &facts.offered {
+                Some(release) => format!("{}, the newest release for {to}", release.class_name()),
+                None => format!("a release for {to}"),
+            };
             let ways = format!(
-                "set the class to a release for {to}; or set the version back to {from} with the annotation \
+                "set the class to {class}; or set the version back to {from} with the annotation \
                  unsafe.topology.cluster.x-k8s.io/disable-update-version-check; or run: stackflux gate open"
             );
             (held.reason.clone(), format!("{}; {ways}", held.message))

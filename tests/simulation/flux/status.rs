@@ -1,6 +1,7 @@
 //! The statuses of Flux's objects, as in `tests/recorded`. Functions without another purpose return changes of a status.
 
 use serde_json::{Value, json};
+use stackflux::api::labels::{FORCE_AT, REQUESTED_AT};
 
 use super::Content;
 
@@ -134,6 +135,16 @@ pub(super) fn is_latest_deployed(object: &Value) -> bool {
 /// Whether an attempt at the present generation has begun.
 pub(super) fn is_running(object: &Value) -> bool {
     ready(object).is_some_and(|ready| ready["reason"] == "Progressing" && is_current(object, ready))
+}
+
+/// Whether an upgrade is requested that has to happen though nothing changed.
+pub(super) fn is_forced(object: &Value) -> bool {
+    let (annotations, status) = (&object["metadata"]["annotations"], &object["status"]);
+    let forced = &annotations[FORCE_AT];
+    !forced.is_null()
+        && *forced == annotations[REQUESTED_AT]
+        && *forced != status["lastHandledForceAt"]
+        && *forced != status["lastHandledReconcileAt"]
 }
 
 /// Whether the last attempt at the present generation failed, and Flux waits before the next one.

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{BROKEN, MONITORING_AS_MANIFESTS, PATCHED, V1, V2, WITHOUT_MONITORING};
 
+/// What makes an addon belong before and after an upgrade of the Cluster.
+const CNI_AFTER: &str =
+    "  AfterClusterUpgrade:\n    - name: cni\n      action: apply\n  BeforeClusterUpgrade:";
+
 /// Files by their paths in the repository.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
@@ -19,6 +23,7 @@ pub(super) fn release(name: &str) -> Release {
         ),
         PATCHED => Release::like(V2, name)
             .edited("metadata.yaml", "v1.34.0", "v1.34.1")
+            .edited("clusteraddon.yaml", "  BeforeClusterUpgrade:", CNI_AFTER)
             .edited("cluster-addon/cni/values.yaml", "1.37.0", "1.37.1")
             .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1"),
         BROKEN => Release::like(V1, name).edited("clusteraddon.yaml", "action: apply", "action: aply"),

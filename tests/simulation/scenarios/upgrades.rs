@@ -14,6 +14,8 @@ use crate::repository::{PATCHED, V2};
 const OLD: &str = "v1.34.0";
 /// The version of [`PATCHED`].
 const NEW: &str = "v1.34.1";
+/// The request to repeat the upgrade of an addon after that of the Cluster.
+const REPEATED: &str = "docker-demo-1-34-v6/v1.34.1";
 /// The annotation that makes Cluster API accept another version while an upgrade waits.
 const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
 
@@ -82,6 +84,10 @@ impl Simulation {
             let is_due = versions(state)[0] != cluster["spec"]["topology"]["version"];
             !is_due || has_hook(&cluster) || is_installed(state, "cni", PATCHED)
         });
+        self.always("the upgrade of an addon is repeated after that of the Cluster", |state| {
+            let place = "/metadata/annotations/reconcile.fluxcd.io~1forceAt";
+            versions(state)[1] == NEW || state.field("HelmRelease", "one.cni", place) != REPEATED
+        });
         let before = self.field("HelmRelease", "one.monitoring", "/metadata/generation");
         self.always("an addon that belongs after the upgrade is not touched before", move |state| {
             let is_upgraded = versions(state)[1] == NEW;
@@ -99,6 +105,8 @@ impl Simulation {
     fn expect_upgraded(&self) {
         assert_eq!(self.field("KubeadmControlPlane", "one", "/status/version"), NEW);
         self.expect_ready_at("one", PATCHED);
+        assert_eq!(self.field("HelmRelease", "one.cni", "/status/lastHandledForceAt"), REPEATED);
+        assert_eq!(self.field("HelmRelease", "one.ccm", "/status/lastHandledForceAt"), Value::Null);
         self.expect("ClusterAddon", ADDON, "UpgradeGate", "True NotUpgrading");
         assert!(has_hook(&self.get("Cluster", "one").unwrap()));
         assert_eq!(self.field("ClusterAddon", ADDON, "/status/upgrade"), Value::Null);

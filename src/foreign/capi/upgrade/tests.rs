@@ -72,6 +72,28 @@ fn cluster_api_waits_when_it_names_the_annotation() {
 }
 
 #[test]
+fn steps_are_those_of_the_control_plane() {
+    let steps = |message: &str| -> Vec<String> {
+        let control_plane =
+            json!({"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "c"});
+        let conditions = json!({"conditions": topology("False", message)});
+        let cluster = cluster(&json!({"spec": {"controlPlaneRef": control_plane}, "status": conditions}));
+        cluster.upgrade_steps().into_iter().map(str::to_owned).collect()
+    };
+    let none: [&str; 0] = [];
+    let pending = "Cluster is upgrading to v1.35.0\n  * Following hooks are blocking upgrade: BeforeClusterUpgrade: x\n  * \
+                   KubeadmControlPlane pending upgrade to version v1.34.1, v1.35.0\n  * MachineDeployment md pending upgrade \
+                   to version v1.35.0";
+    assert_eq!(steps(pending), ["v1.34.1", "v1.35.0"]);
+    let one = "Cluster is upgrading to v1.35.0\n  * KubeadmControlPlane pending upgrade to version v1.35.0";
+    assert_eq!(steps(one), ["v1.35.0"]);
+    let workers =
+        "Cluster is upgrading to v1.35.0\n  * MachineDeployment md pending upgrade to version v1.35.0";
+    assert_eq!(steps(workers), none);
+    assert_eq!(steps(""), none);
+}
+
+#[test]
 fn version_is_a_text() {
     let of = |topology: Value| cluster(&json!({"spec": {"topology": topology}}));
     assert_eq!(of(json!({"version": "v1.35.0+k3s1"})).topology_version(), "v1.35.0+k3s1");

@@ -19,6 +19,8 @@ fn gate(phase: Phase) -> GateFacts {
         hook: (phase != Phase::Upgrading).then(|| current.to_owned()),
         held: None,
         behind: Vec::new(),
+        steps: vec!["v1.35.0".to_owned()],
+        offered: None,
         topology_message: None,
         foreign: None,
         refusal: None,
@@ -77,6 +79,20 @@ fn gate_reports_why_it_is_closed_or_open() {
             GateFacts { held: Some(held(Reason::KubernetesVersionMismatch)), ..gate(Requested) },
             "False KubernetesVersionMismatch",
             "disable-update-version-check; or run: stackflux gate open",
+        ),
+        (
+            GateFacts {
+                held: Some(held(Reason::KubernetesVersionMismatch)),
+                offered: Some("docker-demo-1-35-v3".parse().unwrap()),
+                ..gate(Requested)
+            },
+            "False KubernetesVersionMismatch",
+            "set the class to docker-demo-1-35-v3, the newest release for v1.35.0; or",
+        ),
+        (
+            GateFacts { steps: vec!["v1.34.1".to_owned(), "v1.35.0".to_owned()], ..gate(Waiting) },
+            "False WaitingForAddons",
+            "the upgrade from v1.34.0 to v1.35.0 through v1.34.1, v1.35.0 waits",
         ),
         (
             GateFacts { held: Some(held(Reason::ReleaseNotFound)), ..gate(Waiting) },
