@@ -12,7 +12,7 @@ SCENARIOS := $(TARGET)/testbed/seconds
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## the whole product on this machine: testbed, operator, example, and a tree until all is Ready
+demo: ## the whole product on this machine: Cluster API, Flux, operator, two clusters, and their upgrade
 	$(CARGO) build --quiet --locked --workspace --bins
 	examples/demo/run
 

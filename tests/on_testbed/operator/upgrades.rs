@@ -17,30 +17,7 @@ const HOOK: &str = "before-upgrade.hook.cluster.cluster.x-k8s.io/stackflux";
 const PENDING: &str = "runtime.cluster.x-k8s.io/pending-hooks";
 
 /// The infrastructure of a class: its machines exist in the memory of the provider.
-const IN_MEMORY: &str = r#"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevClusterTemplate
-metadata:
-  name: {{ .Release.Name }}-{{ .Chart.Version }}-cluster
-spec:
-  template:
-    spec:
-      backend:
-        inMemory: {}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevMachineTemplate
-metadata:
-  name: {{ .Release.Name }}-{{ .Chart.Version }}-machine
-spec:
-  template:
-    spec:
-      backend:
-        inMemory:
-          vm: {provisioning: {startupDuration: "1s"}}
-          node: {provisioning: {startupDuration: "1s"}}
-          apiServer: {provisioning: {startupDuration: "1s"}}
-          etcd: {provisioning: {startupDuration: "1s"}}
-"#;
+const IN_MEMORY: &str = include_str!("../../../examples/demo/infrastructure.yaml");
 
 /// One Cluster upgrades by itself. Another waits for an addon that a user has suspended, is explained, and is forced.
 #[test]

@@ -14,6 +14,7 @@ use crate::cluster_api_schemas;
 use crate::debian::DOCKER_REGISTRY;
 use crate::election;
 use crate::error::{Context as _, Error, Result};
+use crate::in_memory;
 use crate::paths;
 use crate::tools::{CLUSTER_API, KUBERNETES_AND_FLUX, TOOLS, Tool, Toolbox, module_directory};
 
@@ -86,6 +87,7 @@ fn key() -> Result<String> {
     let mut hasher = DefaultHasher::new();
     (ARCH, &TOOLS, &CLUSTER_API, FLUX_CRDS, CLUSTER_API_CRDS, KWOK_STAGES).hash(&mut hasher);
     include_str!("cluster_api_schemas.rs").hash(&mut hasher);
+    include_str!("in_memory.rs").hash(&mut hasher);
     for file in [
         "kubernetes-and-flux/go.mod",
         "kubernetes-and-flux/go.sum",
@@ -130,7 +132,12 @@ fn compile(tool: &Tool, output: &Path) -> Result<()> {
     let linker_flags = tool.linker_flags()?;
     let mut command = go(tool.module);
     command.args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags, "-o"]);
-    command.arg(output).arg(tool.package);
+    command.arg(output);
+    if tool.name == in_memory::PROGRAM {
+        let adapted = in_memory::adapt(tool.module, &output.with_extension("adapted"))?;
+        command.arg(format!("-modfile={}", adapted.display()));
+    }
+    command.arg(tool.package);
     let hint = format!("; {}=<path> names an installed {} instead", tool.variable(), tool.name);
     run(&mut command).map(drop).map_err(|error| Error::new(format!("{error}{hint}")))
 }

@@ -27,6 +27,7 @@ mod error;
 mod flux;
 mod git;
 mod gitea;
+mod in_memory;
 mod lying_proxy;
 mod operator;
 mod options;

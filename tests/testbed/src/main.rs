@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use stackflux_testbed::{Error, Result, Testbed, build};
 
+/// The option that starts Cluster API's controllers too.
+const CLUSTER_API: &str = "--cluster-api";
+
 const USAGE: &str = "\
 Real Kubernetes API servers and a real Flux on loopback, without containers.
 
@@ -15,6 +18,7 @@ Usage: testbed <command>
   up      build, start everything in the background, print how to use it
   down    stop exactly what `up` started
   env     as `up`, but print the settings of a shell: KUBECONFIG, KUBECTL, STACKS (the URL of a repository)
+          `up` and `env` start Cluster API's controllers too with --cluster-api
   state   print the path of the state file of what `up` started
 
 tests/testbed/README.md says more, and lists the environment variables.
@@ -22,22 +26,25 @@ tests/testbed/README.md says more, and lists the environment variables.
 
 #[expect(clippy::disallowed_methods, reason = "this is the command line")]
 fn main() -> ExitCode {
-    let command = std::env::args().nth(1).unwrap_or_default();
-    match run(&command) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
         Ok(text) => print(&mut io::stdout(), &text, ExitCode::SUCCESS),
         Err(error) => print(&mut io::stderr(), &format!("testbed: {error}\n"), ExitCode::from(2)),
     }
 }
 
-fn run(command: &str) -> Result<String> {
-    match command {
-        "build" => Ok(format!("{}\n", build()?.display())),
-        "up" => Testbed::up().map(|testbed| introduction(&testbed)),
-        "down" if Testbed::down()? => Ok("testbed: stopped\n".to_owned()),
-        "down" => Ok("testbed: not up\n".to_owned()),
-        "env" => Testbed::up().map(|testbed| environment(&testbed)),
-        "state" => Ok(format!("{}\n", Testbed::state_path().display())),
-        "help" | "--help" | "-h" => Ok(USAGE.to_owned()),
+fn run(arguments: &[&str]) -> Result<String> {
+    match arguments {
+        ["build"] => Ok(format!("{}\n", build()?.display())),
+        ["up"] => Testbed::up(false).map(|testbed| introduction(&testbed)),
+        ["up", CLUSTER_API] => Testbed::up(true).map(|testbed| introduction(&testbed)),
+        ["env"] => Testbed::up(false).map(|testbed| environment(&testbed)),
+        ["env", CLUSTER_API] => Testbed::up(true).map(|testbed| environment(&testbed)),
+        ["down"] if Testbed::down()? => Ok("testbed: stopped\n".to_owned()),
+        ["down"] => Ok("testbed: not up\n".to_owned()),
+        ["state"] => Ok(format!("{}\n", Testbed::state_path().display())),
+        ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         _ => Err(Error::new(format!("unknown command\n\n{USAGE}"))),
     }
 }

@@ -17,8 +17,7 @@ pub struct Options {
     pub helm_concurrent: u32,
     /// Whether kustomize- and helm-controller refuse references to other namespaces (`--no-cross-namespace-refs`).
     pub no_cross_namespace_refs: bool,
-    /// Whether Cluster API's controllers run, with an infrastructure provider in memory. One testbed of a machine can have
-    /// them, because the provider's ports are fixed.
+    /// Whether Cluster API's controllers run, with an infrastructure provider in memory.
     pub cluster_api: bool,
     /// Whether the management API server keeps a log of all writes, see [`Audit`](crate::Audit).
     pub audit: bool,

@@ -11,6 +11,7 @@ use crate::building;
 use crate::cluster::Cluster;
 use crate::control_plane::{self, Site};
 use crate::error::{Context as _, Result};
+use crate::in_memory;
 use crate::probe;
 use crate::process::Process;
 
@@ -48,7 +49,7 @@ const PROVIDERS: [Provider; 4] = [
         feature_gates: "ClusterTopology=true",
     },
     Provider {
-        program: "in-memory-infrastructure",
+        program: in_memory::PROGRAM,
         dependency: TEST,
         manifests: "infrastructure/docker/config/default",
         feature_gates: "ClusterTopology=true,MachinePool=true",
@@ -149,7 +150,8 @@ fn start_controller(
         .env("KUBECONFIG", &management.kubeconfig)
         .envs([("POD_NAMESPACE", "capi-system"), ("POD_NAME", provider.program)])
         // The address of the API servers in its memory.
-        .envs([("POD_UID", "00000000-0000-4000-8000-000000000000"), ("POD_IP", "127.0.0.1")])
+        .env("POD_UID", "00000000-0000-4000-8000-000000000000")
+        .env("POD_IP", in_memory::address(webhook_port).to_string())
         .args(["--leader-elect=false", "--insecure-diagnostics", "--v=0"])
         .arg(format!("--feature-gates={}", provider.feature_gates))
         .arg(format!("--webhook-cert-dir={}", certificates.display()))

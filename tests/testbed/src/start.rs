@@ -58,6 +58,7 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
         management,
         operator_kubeconfig,
         workloads,
+        cluster_api: options.cluster_api,
         git,
         registry: registries.0,
         protected_registry: registries.1,
@@ -67,7 +68,9 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
         create_namespace(&testbed.management, DEMO_NAMESPACE)?;
     }
     for name in options.workloads {
-        testbed.add_kubeconfig_secret(DEMO_NAMESPACE, name, name)?;
+        // The real Cluster API writes a Secret for the API server in its provider's memory.
+        let purpose = if options.cluster_api { "workload" } else { "kubeconfig" };
+        testbed.add_secret(DEMO_NAMESPACE, &format!("{name}-{purpose}"), (name, name))?;
     }
     if let Some(process) = testbed.processes.iter().find(|process| !process.is_running()) {
         return Err(Error::new(format!(

@@ -29,6 +29,8 @@ pub struct Testbed {
     pub(crate) management: Cluster,
     pub(crate) operator_kubeconfig: PathBuf,
     pub(crate) workloads: Vec<Cluster>,
+    #[serde(default)]
+    pub(crate) cluster_api: bool,
     pub(crate) git: GitServer,
     pub(crate) registry: Registry,
     pub(crate) protected_registry: Registry,
@@ -69,18 +71,19 @@ impl Testbed {
     }
 
     /// Starts a testbed that outlives this process and writes its state file. If one is up and complete, it is returned
-    /// unchanged.
-    pub fn up() -> Result<Self> {
+    /// unchanged, unless it lacks Cluster API's controllers and they are wanted.
+    pub fn up(cluster_api: bool) -> Result<Self> {
         let run = paths::run_of_person();
         let _lock = lock(&run)?;
         if state_file(&run).exists() {
             let existing = read(&state_file(&run))?;
-            if existing.processes.iter().all(Process::is_running) {
+            let is_complete = existing.processes.iter().all(Process::is_running);
+            if is_complete && (existing.cluster_api || !cluster_api) {
                 return Ok(existing);
             }
             existing.stop()?;
         }
-        let (testbed, supervisor) = start::start(&run, &Options::shared())?;
+        let (testbed, supervisor) = start::start(&run, &Options { cluster_api, ..Options::shared() })?;
         let text = serde_json::to_string_pretty(&testbed).context(|| "cannot write the state".to_owned())?;
         let path = state_file(&run);
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
@@ -179,6 +182,16 @@ impl Testbed {
     /// Gives the cluster `cluster_name` of a namespace the kubeconfig of a workload cluster, like Cluster API: Secret
     /// `<cluster_name>-kubeconfig`, key `value`.
     pub fn add_kubeconfig_secret(&self, namespace: &str, cluster_name: &str, workload: &str) -> Result<()> {
+        self.add_secret(namespace, &format!("{cluster_name}-kubeconfig"), (cluster_name, workload))
+    }
+
+    /// Creates a Secret with the kubeconfig of a workload cluster, for a Cluster.
+    pub(crate) fn add_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+        (cluster_name, workload): (&str, &str),
+    ) -> Result<()> {
         let path = self.workload(workload)?.kubeconfig();
         let kubeconfig = fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
         let secret = json!({
@@ -186,7 +199,7 @@ impl Testbed {
             "kind": "Secret",
             "type": "cluster.x-k8s.io/secret",
             "metadata": {
-                "name": format!("{cluster_name}-kubeconfig"),
+                "name": name,
                 "namespace": namespace,
                 "labels": {"cluster.x-k8s.io/cluster-name": cluster_name},
             },

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context as _, Error, Result};
+use crate::in_memory;
 use crate::paths;
 
 /// A program of the testbed.
@@ -74,7 +75,7 @@ pub(crate) const CLUSTER_API: [Tool; 4] = [
         package: "sigs.k8s.io/cluster-api/controlplane/kubeadm",
     },
     Tool {
-        name: "in-memory-infrastructure",
+        name: in_memory::PROGRAM,
         module: "cluster-api",
         package: "sigs.k8s.io/cluster-api/test/infrastructure/docker",
     },
