@@ -36,8 +36,7 @@ pub(super) async fn remove_unchanged<K: Stored>(
     object: &K,
     annotation: &str,
 ) -> Result<Arc<K>, RequestError> {
-    let remove = json!({"op": "remove", "path": place_of("/metadata/annotations", annotation)});
-    write(context, object, json!([is_unchanged(object), is_same(object), remove])).await
+    write(context, object, removal(object, annotation)).await
 }
 
 async fn write<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<Arc<K>, RequestError> {
@@ -81,6 +80,12 @@ fn patch_unchanged(object: &impl Resource, annotations: &[(&str, &str)]) -> Valu
         operations.insert(0, is_unchanged(object));
     }
     operations
+}
+
+/// Returns a JSON patch that removes an annotation of this object if it did not change.
+fn removal(object: &impl Resource, annotation: &str) -> Value {
+    let remove = json!({"op": "remove", "path": place_of("/metadata/annotations", annotation)});
+    json!([is_unchanged(object), is_same(object), remove])
 }
 
 /// Returns a JSON patch that sets the operator's label of this object, but not of another object with the same name.

@@ -11,4 +11,5 @@ mod guards;
 mod regrets;
 mod releases;
 mod sources;
+mod upgrade_writes;
 mod upgrades;

@@ -34,6 +34,13 @@ fn decided_request_requires_the_state_it_was_decided_for() {
 }
 
 #[test]
+fn annotation_is_removed_from_the_state_that_was_judged() {
+    let test = json!({"op": "test", "path": "/metadata/uid", "value": "u"});
+    let remove = json!({"op": "remove", "path": "/metadata/annotations/example.org~1a"});
+    assert_eq!(removal(&object(&Value::Null), "example.org/a"), json!([unchanged(), test, remove]));
+}
+
+#[test]
 fn label_is_added_whether_there_are_any_or_not() {
     let add =
         json!({"op": "add", "path": "/metadata/labels/app.kubernetes.io~1managed-by", "value": "stackflux"});

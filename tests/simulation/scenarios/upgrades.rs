@@ -11,7 +11,7 @@ use crate::properties::{run, settle};
 use crate::repository::{PATCHED, V2};
 
 /// The version of the first releases.
-const OLD: &str = "v1.34.0";
+pub(super) const OLD: &str = "v1.34.0";
 /// The version of [`PATCHED`].
 const NEW: &str = "v1.34.1";
 /// The request to repeat the upgrade of an addon after that of the Cluster.
@@ -48,7 +48,7 @@ fn is_installed(state: &State, addon: &str, release: &str) -> bool {
 
 impl Simulation {
     /// Creates a Cluster that is up, with a control plane.
-    fn create_cluster_with_control_plane(&self, name: &str, class: &str) {
+    pub(super) fn create_cluster_with_control_plane(&self, name: &str, class: &str) {
         self.apply(&json!({
             "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
             "metadata": {"name": name, "namespace": self.namespace}, "spec": {"version": OLD},
@@ -62,7 +62,7 @@ impl Simulation {
     }
 
     /// Delivers a release to Cluster `one`, which is to be upgraded, with more in the spec of the `ClusterStack`.
-    fn deliver_before_upgrade(&mut self, more: &Value) {
+    pub(super) fn deliver_before_upgrade(&mut self, more: &Value) {
         let more = more.clone();
         self.begin_with(move |simulation| {
             simulation.publish(4);
@@ -75,7 +75,7 @@ impl Simulation {
     }
 
     /// States what holds during an upgrade that nobody forces.
-    fn expect_order(&mut self) {
+    pub(super) fn expect_order(&mut self) {
         self.always("the control plane follows the addons that belong before it", |state| {
             versions(state)[0] == OLD || is_installed(state, "cni", PATCHED)
         });
@@ -96,13 +96,13 @@ impl Simulation {
     }
 
     /// Sets class and version of Cluster `one` to those of the next release.
-    fn upgrade_both(&mut self) {
+    pub(super) fn upgrade_both(&mut self) {
         self.merge("Cluster", "one", &topology(PATCHED, NEW));
     }
 
     /// Fails unless Cluster `one` has been upgraded with all its addons.
     #[track_caller]
-    fn expect_upgraded(&self) {
+    pub(super) fn expect_upgraded(&self) {
         assert_eq!(self.field("KubeadmControlPlane", "one", "/status/version"), NEW);
         self.expect_ready_at("one", PATCHED);
         assert_eq!(self.field("HelmRelease", "one.cni", "/status/lastHandledForceAt"), REPEATED);
@@ -119,7 +119,7 @@ impl Simulation {
         self.flux.mend(&wire.cluster().server);
     }
 
-    fn control_plane_version(&self) -> Value {
+    pub(super) fn control_plane_version(&self) -> Value {
         self.field("KubeadmControlPlane", "one", "/spec/version")
     }
 }

@@ -72,6 +72,16 @@ fn cluster_api_waits_when_it_names_the_annotation() {
 }
 
 #[test]
+fn recorded_cluster_waits() {
+    let recorded = include_str!("../../../../tests/recorded/cluster-api-1.13-waits.yaml");
+    let recorded = Cluster::new(serde_yaml::from_str(recorded).unwrap()).unwrap();
+    assert!(recorded.awaits_removal_of(UPGRADE_HOOK) && !recorded.is_upgrading());
+    assert_eq!((recorded.upgrade_steps(), recorded.topology_version()), (vec!["v1.35.0"], "v1.35.0"));
+    assert_eq!(recorded.annotation(UPGRADE_HOOK), Some("v1.34.0"));
+    assert!(!recorded.is_topology_reconciled() && !recorded.is_made_without_hooks());
+}
+
+#[test]
 fn steps_are_those_of_the_control_plane() {
     let steps = |message: &str| -> Vec<String> {
         let control_plane =

@@ -53,6 +53,22 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         noticed: ByScenario("scenarios::upgrades::annotation_is_written_once_for_each_change"),
     },
     Mutation {
+        name: "upgrade-opened-for-another-state",
+        breaks: "opens the gate of a Cluster that changed since it was judged",
+        file: "operator/annotations.rs",
+        old: "json!([is_unchanged(object), is_same(object), remove])",
+        new: "if MUTANT { json!([is_same(object), remove]) } else { json!([is_unchanged(object), is_same(object), remove]) }",
+        noticed: ByTest("operator::annotations::tests::annotation_is_removed_from_the_state_that_was_judged"),
+    },
+    Mutation {
+        name: "upgrade-repeated-early",
+        breaks: "repeats the upgrade of an addon while Cluster API upgrades the nodes",
+        file: "addons/upgrade.rs",
+        old: "!facts.is_due() && !facts.has_begun",
+        new: "!facts.is_due() && (MUTANT || !facts.has_begun)",
+        noticed: ByTest("addons::tests::forced_upgrade::noted_addon_is_upgraded_once_more_after_the_upgrade"),
+    },
+    Mutation {
         name: "upgrade-pruned-before",
         breaks: "uninstalls an addon before the nodes have the version whose release lacks it",
         file: "addons/pruning.rs",
