@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::facts::{Available, Facts, Target, addon_of};
 use super::revision::other_revision;
 use super::{Snapshot, snapshot};
 use crate::api::labels::{FORCE_AT, REPEAT_AFTER};
-use crate::foreign::flux::observed::{FluxObject, KindStatus};
-use crate::gate::upgrade::Phase;
-use crate::release::Hook;
+use crate::foreign::flux::observed::{FluxObject, KindStatus, Status};
+use crate::gate::upgrade::{Phase, is_of_both_hooks};
 use crate::rollup::{Expected, is_forced_upgrade_due};
+
+/// The delay before Flux is asked again for an upgrade that it has not made, or has rolled back.
+const ASK_AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 /// The addons that a release applies before and after the upgrade of a Cluster. Their content is the same after it, but a
 /// chart may render something else for another Kubernetes version.
@@ -17,26 +21,89 @@ use crate::rollup::{Expected, is_forced_upgrade_due};
 pub struct Repeats {
     /// The upgrade of the Cluster: `<release>/<version>`.
     pub upgrade: String,
-    /// The objects that moved before it, which are noted on them, so that a new Cluster has no repeated upgrade.
+    /// The objects that moved before it. This is noted on them, so that a new Cluster has no repeated upgrade.
     pub noted: Vec<Arc<FluxObject>>,
-    /// The objects that Flux is asked to upgrade once more, because the Cluster is upgraded.
-    pub due: Vec<Arc<FluxObject>>,
+    /// The objects that Flux is asked to upgrade once more, because the Cluster is upgraded, each with the request:
+    /// `<release>/<version>/<Helm's revision>/<time>`.
+    pub due: Vec<(Arc<FluxObject>, String)>,
+    /// The objects that Flux has upgraded once more. They lose the note.
+    pub done: Vec<Arc<FluxObject>>,
+    /// The time to ask again, if Flux does not upgrade.
+    pub next: Option<Timestamp>,
 }
 
 /// Lists the addons whose upgrade is repeated after that of the Cluster.
 pub(super) fn repeats(facts: &Facts, is_as_planned: impl Fn(&str) -> bool) -> Repeats {
     let Target::Available(available) = &facts.target else { return Repeats::default() };
     let upgrade = format!("{}/{}", available.release.name, facts.cluster.topology_version());
-    let (mut noted, mut due) = (Vec::new(), Vec::new());
+    let mut repeats = Repeats { upgrade, ..Repeats::default() };
     for object in of_both_hooks(facts, available, is_as_planned) {
-        let is_noted = object.annotation(REPEAT_AFTER) == Some(&upgrade);
+        let is_noted = object.annotation(REPEAT_AFTER) == Some(&repeats.upgrade);
         if facts.upgrade.phase != Phase::Steady && !is_noted {
-            noted.push(object);
-        } else if facts.upgrade.is_over(facts.cluster) && is_noted && !is_repeated(&object, &upgrade) {
-            due.push(object);
+            repeats.noted.push(object);
+        } else if facts.upgrade.is_over(facts.cluster) && is_noted {
+            repeats.add(object, facts.snapshot.now);
         }
     }
-    Repeats { upgrade, noted, due }
+    repeats
+}
+
+impl Repeats {
+    /// Adds an object that is noted, after the upgrade of the Cluster.
+    fn add(&mut self, object: Arc<FluxObject>, now: Timestamp) {
+        match Repeat::of(&object, &self.upgrade, now) {
+            Repeat::Due(revision) => {
+                let request = format!("{}/{revision}/{now}", self.upgrade);
+                self.next = self.next.into_iter().chain(now.checked_add(ASK_AGAIN_AFTER).ok()).min();
+                self.due.push((object, request));
+            }
+            Repeat::Waits(until) => self.next = self.next.into_iter().chain(until).min(),
+            Repeat::Done => self.done.push(object),
+        }
+    }
+}
+
+/// The state of a repeated upgrade.
+#[derive(Debug, PartialEq)]
+enum Repeat {
+    /// Flux is asked for it; Helm has this revision.
+    Due(i64),
+    /// Flux works on it, or is asked again at this time.
+    Waits(Option<Timestamp>),
+    /// Flux has made it.
+    Done,
+}
+
+impl Repeat {
+    /// Only another revision of Helm proves the upgrade: Flux takes a request for handled too that ends early, that meets drift, or
+    /// that another one replaces.
+    fn of(object: &FluxObject, upgrade: &str, now: Timestamp) -> Self {
+        let KindStatus::HelmRelease(status) = &object.status else { return Self::Done };
+        let latest = status.history.first().filter(|latest| latest.status == "deployed");
+        let Some(latest) = latest.filter(|_| object.current_with("Ready", Status::True).is_some()) else {
+            return Self::Waits(None);
+        };
+        let request = object.annotation(FORCE_AT);
+        let Some((revision, at)) = request.and_then(|request| asked(request, upgrade)) else {
+            return Self::Due(latest.version);
+        };
+        let is_open = request == object.metadata.requested_at.as_deref()
+            && request != status.last_handled_force_at.as_deref();
+        let again = at.checked_add(ASK_AGAIN_AFTER).ok();
+        if latest.version != revision && latest.action != "rollback" {
+            Self::Done
+        } else if is_open || again.is_some_and(|again| now < again) {
+            Self::Waits(again)
+        } else {
+            Self::Due(latest.version)
+        }
+    }
+}
+
+/// Reads Helm's revision and the time of a request for this upgrade.
+fn asked(request: &str, upgrade: &str) -> Option<(i64, Timestamp)> {
+    let (revision, at) = request.strip_prefix(upgrade)?.strip_prefix('/')?.split_once('/')?;
+    Some((revision.parse().ok()?, at.parse().ok()?))
 }
 
 /// Lists the objects of the addons that the release applies before and after an upgrade, if they are as planned.
@@ -45,16 +112,8 @@ fn of_both_hooks<'a>(
     available: &'a Available,
     is_as_planned: impl Fn(&str) -> bool + 'a,
 ) -> impl Iterator<Item = Arc<FluxObject>> + 'a {
-    let is_of_both = |addon: &str| {
-        let addon = available.release.addons.iter().find(|known| known.name.as_str() == addon);
-        addon.is_some_and(|addon| {
-            let hooks: Vec<Hook> = available.release.hooks_of(&addon.name).collect();
-            hooks.contains(&Hook::BeforeClusterUpgrade) && hooks.contains(&Hook::AfterClusterUpgrade)
-        })
-    };
-    let planned = available
-        .planned()
-        .filter(move |planned| is_as_planned(addon_of(planned)) && is_of_both(addon_of(planned)));
+    let is_wanted = move |addon: &str| is_as_planned(addon) && is_of_both_hooks(available.release, addon);
+    let planned = available.planned().filter(move |planned| is_wanted(addon_of(planned)));
     let found = planned.filter_map(|planned| facts.snapshot.existing(planned));
     found.filter(|object| is_repeatable(object)).cloned()
 }
@@ -62,15 +121,6 @@ fn of_both_hooks<'a>(
 /// Whether Flux can be asked to upgrade an object though nothing changed.
 fn is_repeatable(object: &FluxObject) -> bool {
     matches!(object.status, KindStatus::HelmRelease(_)) && !object.suspended && !object.metadata.terminating
-}
-
-/// Whether Flux was asked for a repeated upgrade, or has handled it. Another request that replaces one before Flux sees it makes
-/// Flux take both for handled.
-fn is_repeated(object: &FluxObject, upgrade: &str) -> bool {
-    let KindStatus::HelmRelease(status) = &object.status else { return true };
-    let is_asked = object.annotation(FORCE_AT) == Some(upgrade)
-        && object.metadata.requested_at.as_deref() == Some(upgrade);
-    is_asked || status.last_handled_force_at.as_deref() == Some(upgrade)
 }
 
 /// Lists the objects of which Flux reports the success of an upgrade that has not happened. Flux is asked once to upgrade them.

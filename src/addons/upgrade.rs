@@ -151,11 +151,12 @@ impl Upgrade {
         self.phase == Phase::Open && self.before == Before::Done
     }
 
-    /// Whether no upgrade is due or under way, as far as the version of the control plane is known.
+    /// Whether no upgrade is due or under way, and Cluster API has brought all of the topology to the present spec.
     #[must_use]
     pub fn is_over(&self, cluster: &Cluster) -> bool {
         let facts = self.facts(cluster);
-        self.phase == Phase::Steady && facts.current.is_some() && !facts.is_due() && !facts.has_begun
+        let is_steady = self.phase == Phase::Steady && cluster.is_topology_reconciled();
+        is_steady && facts.current.is_some() && !facts.is_due() && !facts.has_begun
     }
 
     /// Whether the annotation depends on the addons.

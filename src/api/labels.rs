@@ -39,7 +39,7 @@ pub const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 pub const FORCE_AT: &str = "reconcile.fluxcd.io/forceAt";
 
 /// Annotation on a `HelmRelease`: the upgrade of the Cluster, `<release>/<version>`, after which Flux is asked to repeat that of the
-/// addon.
+/// addon. It is removed when Flux has done so.
 pub const REPEAT_AFTER: &str = "clusterstack.x-k8s.io/repeat-after";
 
 /// Annotation on a `HelmRelease`: with the value of [`REQUESTED_AT`], Flux resets its count of failures. Flux's

@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::values::{self, ValueChange};
+use crate::api::cluster_stack::UpgradeGate;
 use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
 use crate::gate::Hold;
-use crate::gate::upgrade::Phase;
+use crate::gate::upgrade::{Phase, is_of_both_hooks};
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
@@ -50,7 +51,7 @@ pub struct ClusterChange {
     /// The addons that are held, or the whole Cluster.
     pub held: Vec<HeldAddon>,
     /// What the upgrade of the Cluster to another Kubernetes version has to do with it; absent if both releases are for the same
-    /// version, or no addon changes.
+    /// version, upgrades do not wait, or no addon changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Moments>,
     /// Whether the first release does not hold one of them.
@@ -98,13 +99,19 @@ pub struct Moments {
     pub before: Vec<String>,
     /// The addons that change when all nodes have the version.
     pub after: Vec<String>,
+    /// The addons that Flux is asked to upgrade once more then, whether they change or not.
+    pub repeated: Vec<String>,
 }
 
 impl Moments {
-    /// Returns the moments of the changes from one release to another; `None` if there is no upgrade, or no addon changes.
-    fn of(from: &Release, to: &Release, objects: &[ObjectChange]) -> Option<Self> {
+    /// Returns the moments of the changes from one release to another; `None` if there is no upgrade, or upgrades do not wait, or no
+    /// addon changes.
+    fn of(stack: &Stack, (from, to): (&Release, &Release), objects: &[ObjectChange]) -> Option<Self> {
         let changed: BTreeSet<&str> = objects.iter().filter_map(|object| object.addon.as_deref()).collect();
-        if from.kubernetes == to.kubernetes || changed.is_empty() {
+        let repeated = to.addons.iter().map(|addon| addon.name.as_str());
+        let repeated: Vec<&str> = repeated.filter(|addon| is_of_both_hooks(to, addon)).collect();
+        let is_upgrade = from.kubernetes != to.kubernetes && stack.upgrade_gate == UpgradeGate::Enforce;
+        if !is_upgrade || (changed.is_empty() && repeated.is_empty()) {
             return None;
         }
         let moves_before = |addon: &&str| {
@@ -113,7 +120,8 @@ impl Moments {
         };
         let (before, after): (Vec<_>, Vec<_>) = changed.into_iter().partition(moves_before);
         let owned = |addons: Vec<&str>| addons.into_iter().map(str::to_owned).collect();
-        Some(Self { version: to.kubernetes.to_string(), before: owned(before), after: owned(after) })
+        let version = to.kubernetes.to_string();
+        Some(Self { version, before: owned(before), after: owned(after), repeated: owned(repeated) })
     }
 }
 
@@ -249,7 +257,7 @@ pub fn compare(
         clusters: pairs
             .map(|((before, after), cluster)| {
                 let change = cluster_change(cluster, before, after);
-                ClusterChange { upgrade: Moments::of(from, to, &change.objects), ..change }
+                ClusterChange { upgrade: Moments::of(stack, (from, to), &change.objects), ..change }
             })
             .collect(),
     })

@@ -149,6 +149,16 @@ impl Phase {
     }
 }
 
+/// Whether a release applies an addon before and after an upgrade.
+#[must_use]
+pub fn is_of_both_hooks(release: &Release, addon: &str) -> bool {
+    let addon = release.addons.iter().find(|known| known.name.as_str() == addon);
+    addon.is_some_and(|addon| {
+        let hooks: Vec<Hook> = release.hooks_of(&addon.name).collect();
+        [Hook::BeforeClusterUpgrade, Hook::AfterClusterUpgrade].iter().all(|hook| hooks.contains(hook))
+    })
+}
+
 /// Returns the hold of an addon that does not move to a release yet; `None` if it may. It keeps its object as it is.
 #[must_use]
 pub fn hold(phase: Phase, release: &Release, addon: &AddonName) -> Option<Hold> {

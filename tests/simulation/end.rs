@@ -101,6 +101,11 @@ impl End<'_> {
         if text.parse::<Timestamp>().is_ok() {
             return "a time".to_owned();
         }
+        // A request to repeat an upgrade: Helm's revision counts the upgrades of before, and the rest is a time.
+        let request = text.rsplit_once('/').filter(|(_, time)| time.parse::<Timestamp>().is_ok());
+        if let Some((upgrade, _revision)) = request.and_then(|(request, _)| request.rsplit_once('/')) {
+            return upgrade.to_owned();
+        }
         // Digests are of specs, which name the namespace.
         if text.rsplit(':').next().is_some_and(is_digest) {
             return "a digest".to_owned();

@@ -12,6 +12,8 @@ const OLD: &str = "v1.34.1";
 const NEW: &str = "v1.34.2";
 /// The upgrade of the Cluster: release and version.
 const UPGRADE: &str = "docker-demo-1-34-v1/v1.34.2";
+/// The upgrade before.
+const EARLIER: &str = "docker-demo-1-34-v0/v1.34.1";
 
 /// Returns annotations of an object of an addon.
 fn annotated(annotations: &[(&str, &str)]) -> Value {
@@ -20,13 +22,9 @@ fn annotated(annotations: &[(&str, &str)]) -> Value {
     json!({"metadata": {"annotations": annotations}})
 }
 
-/// Returns the objects that are noted, and those that Flux is asked to upgrade once more. `cni`, with these changes of its object,
+/// Returns a Cluster with this version of its control plane, whose topology is reconciled. `cni`, with these changes of its object,
 /// belongs before and after the upgrade.
-fn decided(
-    control_plane: &'static str,
-    changes: &[&Value],
-    edit: impl FnOnce(&mut Scene),
-) -> [Vec<String>; 2] {
+fn twice(control_plane: &'static str, changes: &[&Value]) -> Scene {
     let mut all = json!({});
     for change in changes {
         merge(&mut all, change);
@@ -35,67 +33,117 @@ fn decided(
     scene.control_plane = Some(control_plane);
     scene.fixture.phase = if control_plane == NEW { Phase::Steady } else { Phase::Waiting };
     scene.fixture.after_upgrade = &["cni"];
-    edit(&mut scene);
-    scene.release = scene.fixture.release("v1");
-    let facts = scene.facts();
-    let repeats = decide(&facts).repeats;
-    assert_eq!(repeats.upgrade, UPGRADE);
-    [repeats.noted, repeats.due].map(|objects| objects.iter().map(|it| it.name().to_owned()).collect())
+    scene.cluster = reconciled(&json!({}));
+    scene
 }
+
+fn reconciled(annotations: &Value) -> Cluster {
+    let condition = json!({"type": "TopologyReconciled", "status": "True", "observedGeneration": 7});
+    cluster(&json!({
+        "metadata": {"annotations": annotations, "generation": 7},
+        "spec": {"topology": {"version": NEW}}, "status": {"conditions": [condition]},
+    }))
+}
+
+fn decided(mut scene: Scene) -> Repeats {
+    scene.release = scene.fixture.release("v1");
+    let repeats = decide(&scene.facts()).repeats;
+    assert_eq!(repeats.upgrade, UPGRADE);
+    repeats
+}
+
+fn names<'o>(objects: impl IntoIterator<Item = &'o Arc<FluxObject>>) -> Vec<&'o str> {
+    objects.into_iter().map(|object| object.name()).collect()
+}
+
+const NONE: [&str; 0] = [];
 
 #[test]
 fn addon_of_both_hooks_is_noted_before_the_upgrade() {
-    let as_it_is = |_: &mut Scene| {};
-    let noted = |changes: &[&Value]| decided(OLD, changes, as_it_is)[0].clone();
-    assert_eq!(noted(&[]), ["c1.cni"]);
-    let none: [&str; 0] = [];
-    assert_eq!(noted(&[&annotated(&[(REPEAT_AFTER, UPGRADE)])]), none, "it is noted");
-    assert_eq!(
-        noted(&[&annotated(&[(REPEAT_AFTER, "docker-demo-1-34-v0/v1.34.1")])]),
-        ["c1.cni"],
-        "an earlier one"
-    );
-    assert_eq!(noted(&[&json!({"spec": {"interval": "1s"}})]), none, "it has not moved yet");
-    assert_eq!(noted(&[&suspended()]), none, "a user suspended it");
-    let before_alone = |scene: &mut Scene| scene.fixture.after_upgrade = &[];
-    assert_eq!(decided(OLD, &[], before_alone)[0], none, "it belongs before the upgrade alone");
-    let after_alone = |scene: &mut Scene| scene.fixture.before_upgrade = &[];
-    assert_eq!(decided(OLD, &[], after_alone)[0], none, "it belongs after the upgrade alone");
+    let noted = |changes: &[&Value]| decided(twice(OLD, changes)).noted;
+    assert_eq!(names(&noted(&[])), ["c1.cni"]);
+    assert_eq!(names(&noted(&[&annotated(&[(REPEAT_AFTER, UPGRADE)])])), NONE, "it is noted");
+    assert_eq!(names(&noted(&[&annotated(&[(REPEAT_AFTER, EARLIER)])])), ["c1.cni"], "an earlier upgrade");
+    assert_eq!(names(&noted(&[&json!({"spec": {"interval": "1s"}})])), NONE, "it has not moved yet");
+    assert_eq!(names(&noted(&[&suspended()])), NONE, "a user suspended it");
+    let mut before_alone = twice(OLD, &[]);
+    before_alone.fixture.after_upgrade = &[];
+    assert_eq!(names(&decided(before_alone).noted), NONE, "it belongs before the upgrade alone");
+    let mut after_alone = twice(OLD, &[]);
+    after_alone.fixture.before_upgrade = &[];
+    assert_eq!(names(&decided(after_alone).noted), NONE, "it belongs after the upgrade alone");
+}
+
+/// Returns what is decided about an addon with these changes of its object: due, done, or neither.
+fn after(changes: &[&Value]) -> &'static str {
+    let repeats = decided(twice(NEW, changes));
+    assert!(repeats.noted.is_empty());
+    match (repeats.due.as_slice(), repeats.done.as_slice(), repeats.next) {
+        ([(object, request)], [], Some(_)) => {
+            assert_eq!((object.name(), request.as_str()), ("c1.cni", format!("{UPGRADE}/1/{NOW}").as_str()));
+            "due"
+        }
+        ([], [_], None) => "done",
+        ([], [], Some(_)) => "waits",
+        ([], [], None) => "nothing",
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn noted_addon_is_upgraded_once_more_after_the_upgrade() {
     let noted = annotated(&[(REPEAT_AFTER, UPGRADE)]);
-    let asked = annotated(&[(REQUESTED_AT, UPGRADE), (FORCE_AT, UPGRADE)]);
-    let handled = json!({"status": {"lastHandledForceAt": UPGRADE}});
-    let begun = |scene: &mut Scene| {
-        let pending = json!({"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"});
-        let topology = json!({"topology": {"version": NEW}});
-        scene.cluster = cluster(&json!({"metadata": {"annotations": pending}, "spec": topology}));
-        scene.fixture.phase = Phase::Upgrading;
-    };
-    let due = |changes: &[&Value]| decided(NEW, changes, |_| {});
-    let none: [Vec<String>; 2] = [vec![], vec![]];
-    assert_eq!(due(&[&noted]), [vec![], vec!["c1.cni".to_owned()]]);
-    assert_eq!(due(&[]), none, "the Cluster was created with this version");
-    assert_eq!(
-        due(&[&annotated(&[(REPEAT_AFTER, "docker-demo-1-34-v0/v1.34.1")])]),
-        none,
-        "an earlier upgrade"
-    );
-    assert_eq!(due(&[&noted, &asked]), none, "Flux is asked");
-    assert_eq!(due(&[&noted, &asked, &handled]), none, "Flux handled it");
-    assert_eq!(
-        due(&[&noted, &annotated(&[(FORCE_AT, UPGRADE), (REQUESTED_AT, "x")])])[1],
-        ["c1.cni"],
-        "another request replaced it"
-    );
-    assert_eq!(due(&[&noted, &suspended()]), none, "a user suspended it");
-    assert_eq!(
-        due(&[&noted, &json!({"spec": {"interval": "1s"}})]),
-        none,
-        "it is written, and Flux upgrades it"
-    );
-    assert_eq!(decided(NEW, &[&noted], begun), none, "the nodes do not have the version yet");
-    assert_eq!(decided(OLD, &[&noted], |_| {}), none, "the control plane does not have it");
+    let at = |time: &str| format!("{UPGRADE}/1/{time}");
+    let asked = |request: &str| annotated(&[(REQUESTED_AT, request), (FORCE_AT, request)]);
+    let handled = |request: &str| json!({"status": {"lastHandledForceAt": request}});
+    let helm = |revision: i64, action: &str| json!({"status": {"history": [{"version": revision, "status": "deployed", "chartVersion": "1", "action": action}]}});
+    let (now, long_ago) = (at(NOW), at("2026-01-01T00:00:00Z"));
+    let running =
+        json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown", "observedGeneration": 2}]}});
+    for (changes, expected, why) in [
+        (vec![], "nothing", "the Cluster was created with this version"),
+        (vec![annotated(&[(REPEAT_AFTER, EARLIER)])], "nothing", "an earlier upgrade"),
+        (vec![noted.clone()], "due", "it moved before the upgrade"),
+        (vec![noted.clone(), asked(&format!("{EARLIER}/1/{NOW}"))], "due", "asked after an earlier upgrade"),
+        (vec![noted.clone(), asked("2026-11-20T10:00:00Z")], "due", "a user forced an upgrade before"),
+        (vec![noted.clone(), suspended()], "nothing", "a user suspended it"),
+        (
+            vec![noted.clone(), json!({"spec": {"interval": "1s"}})],
+            "nothing",
+            "it is written, and Flux upgrades it",
+        ),
+        (vec![noted.clone(), running], "nothing", "Flux works on it"),
+        (vec![noted.clone(), asked(&now)], "waits", "Flux is asked"),
+        (vec![noted.clone(), asked(&long_ago)], "waits", "Flux has not seen it for long"),
+        (vec![noted.clone(), asked(&now), handled(&now)], "waits", "handled without a new revision"),
+        (vec![noted.clone(), asked(&long_ago), handled(&long_ago)], "due", "the same, long ago"),
+        (
+            vec![noted.clone(), annotated(&[(FORCE_AT, &long_ago), (REQUESTED_AT, "x")]), handled(&long_ago)],
+            "due",
+            "another request replaced it",
+        ),
+        (vec![noted.clone(), asked(&now), handled(&now), helm(2, "upgrade")], "done", "Helm has upgraded"),
+    ] {
+        assert_eq!(after(&changes.iter().collect::<Vec<_>>()), expected, "{why}");
+    }
+    let rolled_back = [&noted, &asked(&now), &handled(&now), &helm(3, "rollback")];
+    assert_eq!(after(&rolled_back), "waits", "Helm has rolled it back");
+}
+
+#[test]
+fn nothing_is_repeated_before_the_end_of_the_upgrade() {
+    let noted = annotated(&[(REPEAT_AFTER, UPGRADE)]);
+    let mut begun = twice(NEW, &[&noted]);
+    begun.cluster = reconciled(&json!({"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}));
+    begun.fixture.phase = Phase::Upgrading;
+    let mut unreconciled = twice(NEW, &[&noted]);
+    unreconciled.cluster = cluster(&json!({"spec": {"topology": {"version": NEW}}}));
+    for (scene, why) in [
+        (begun, "the nodes do not have the version yet"),
+        (unreconciled, "Cluster API is not done"),
+        (twice(OLD, &[&noted]), "the control plane does not have it"),
+    ] {
+        let repeats = decided(scene);
+        assert_eq!((names(&repeats.noted), repeats.due), (vec![], vec![]), "{why}");
+    }
 }

@@ -175,14 +175,16 @@ impl Text<'_> {
             ("Flux deletes what came from the manifests of", of(&[Effect::Prunes])),
             ("Not written", cluster.unchanged.iter().map(String::as_str).collect()),
         ];
-        if let Some(Moments { version, before, after }) = &cluster.upgrade {
+        if let Some(Moments { version, before, after, repeated }) = &cluster.upgrade {
             let list =
                 |addons: &[String]| if addons.is_empty() { "none".to_owned() } else { addons.join(", ") };
-            self.line(&format!(
-                "  Before the upgrade to {version}: {}; after it: {}",
-                list(before),
-                list(after)
-            ));
+            let twice = if repeated.is_empty() {
+                String::new()
+            } else {
+                format!("; once more after it: {}", list(repeated))
+            };
+            let (before, after) = (list(before), list(after));
+            self.line(&format!("  Before the upgrade to {version}: {before}; after it: {after}{twice}"));
         }
         for (sentence, addons) in sentences {
             if !addons.is_empty() {

@@ -46,8 +46,8 @@ pub(super) async fn act(
     facts: &Facts<'_>,
     decision: &Decision,
 ) -> Result<Acted, RequestError> {
-    retry::note_repeats(context, &decision.repeats).await?;
-    let refusal = upgrade::act(context, cluster, facts, decision).await?;
+    let are_noted = retry::note_repeats(context, &decision.repeats).await?;
+    let refusal = if are_noted { upgrade::act(context, cluster, facts, decision).await? } else { None };
     for object in &decision.relabels {
         write::patch(context, &**object, annotations::label(&**object)).await?;
     }
@@ -69,8 +69,9 @@ pub(super) async fn act(
     }
     let retry = retry::ask(context, &decision.retries, facts.snapshot.now).await?;
     let forced = retry::force(context, &decision.forced_upgrades, facts.snapshot.now).await?;
-    let repeated = retry::repeat(context, &decision.repeats).await?;
+    let repeated = retry::repeat(context, &decision.repeats, facts.snapshot.now).await?;
     let retry = retry.earlier(forced).earlier(repeated);
+    let retry = if are_noted { retry } else { retry.earlier(Next::After(retry::REQUEUE_CHANGED_AFTER)) };
     let is_free = receipts.existing.is_empty();
     let retry = if is_free { retry } else { retry.earlier(Next::After(REQUEUE_EXISTING_AFTER)) };
     let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));

@@ -100,7 +100,13 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
             let begin = format!("{begin} Cluster API upgrades to {}: ", upgrade.version);
             (!addons.is_empty()).then(|| Line::new(&begin).codes(addons, MAX_NAMES))
         };
-        [line("Before", &upgrade.before), line("After", &upgrade.after)].into_iter().flatten()
+        [
+            line("Before", &upgrade.before),
+            line("After", &upgrade.after),
+            line("Once more after", &upgrade.repeated),
+        ]
+        .into_iter()
+        .flatten()
     });
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];

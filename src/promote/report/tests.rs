@@ -38,7 +38,12 @@ fn cluster(name: &str, objects: Vec<ObjectChange>) -> ClusterChange {
 
 /// Returns the change of a Cluster whose `cni` moves before an upgrade.
 fn upgraded(mut cluster: ClusterChange) -> ClusterChange {
-    let moments = Moments { version: "v1.32.5".into(), before: vec!["cni".into()], after: Vec::new() };
+    let moments = Moments {
+        version: "v1.32.5".into(),
+        before: vec!["cni".into()],
+        after: Vec::new(),
+        repeated: vec!["cni".into()],
+    };
     cluster.upgrade = Some(moments);
     cluster
 }
@@ -124,6 +129,7 @@ fn report_has_all_sections() {
         "cilium.tag: 1 → 2\n",
         "Cluster tenant/three\n",
         "Before Cluster API upgrades to v1.32.5: cni\n",
+        "Once more after Cluster API upgrades to v1.32.5: cni\n",
         "changed HelmRelease tenant/three.cni\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");

@@ -71,14 +71,20 @@ impl Testbed {
     }
 
     /// Starts a testbed that outlives this process and writes its state file. If one is up and complete, it is returned
-    /// unchanged, unless it lacks Cluster API's controllers and they are wanted.
+    /// unchanged; one that has Cluster API's controllers though they are not wanted, or lacks them, is an error.
     pub fn up(cluster_api: bool) -> Result<Self> {
         let run = paths::run_of_person();
         let _lock = lock(&run)?;
         if state_file(&run).exists() {
             let existing = read(&state_file(&run))?;
             let is_complete = existing.processes.iter().all(Process::is_running);
-            if is_complete && (existing.cluster_api || !cluster_api) {
+            if is_complete && existing.cluster_api != cluster_api {
+                let which = if existing.cluster_api { "with" } else { "without" };
+                return Err(Error::new(format!(
+                    "the testbed that is up runs {which} Cluster API; stop it first: make testbed-down"
+                )));
+            }
+            if is_complete {
                 return Ok(existing);
             }
             existing.stop()?;

@@ -66,7 +66,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "addons/upgrade.rs",
         old: "!facts.is_due() && !facts.has_begun",
         new: "!facts.is_due() && (MUTANT || !facts.has_begun)",
-        noticed: ByTest("addons::tests::forced_upgrade::noted_addon_is_upgraded_once_more_after_the_upgrade"),
+        noticed: ByTest("addons::tests::forced_upgrade::nothing_is_repeated_before_the_end_of_the_upgrade"),
     },
     Mutation {
         name: "upgrade-pruned-before",

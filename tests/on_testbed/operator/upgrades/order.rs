@@ -131,7 +131,9 @@ pub(super) fn patch_level_waits_and_another_class_does_not(testbed: &Testbed) {
     let repeated = format!("{}/{}", PATCHED.0, PATCHED.1);
     let cni = scenario.object("one", "cni");
     let is_repeated = |object: &Value| {
-        object["status"]["lastHandledForceAt"] == repeated.as_str() && condition(object, "Ready").0 == "True"
+        annotation(object, "clusterstack.x-k8s.io/repeat-after").is_empty()
+            && annotation(object, "reconcile.fluxcd.io/forceAt").starts_with(&repeated)
+            && condition(object, "Ready").0 == "True"
     };
     let repeated_object = scenario.wait("helmrelease", &cni, "upgraded once more", is_repeated);
     let revisions = repeated_object["status"]["history"][0]["version"].clone();
