@@ -59,7 +59,7 @@ test: ## all tests of the repository, and the seconds of each scenario on the te
 	if [ -e $(SCENARIOS) ]; then echo "Seconds of each scenario on the testbed:"; sort -rn $(SCENARIOS); fi; exit $$status
 
 # CONTRIBUTING.md has the reason of each.
-LONG := leaders lies outages quiet
+LONG := leaders lies outages quiet upgrades
 test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)

@@ -4,16 +4,19 @@
 
 mod charts;
 mod edits;
+mod gitops;
 mod interruptions;
+mod mended;
 mod order;
 mod tenant;
+mod without_hooks;
 
 use std::fs;
 
 use serde_json::{Value, json};
-use stackflux_testbed::{Operator, Options, Testbed};
+use stackflux_testbed::{Operator, Options, Providers, Testbed};
 
-use super::scenario::{Alone, Scenario, at_once, condition, eventually};
+use super::scenario::{Alone, Scenario, at_once, condition, eventually, long};
 use crate::text;
 
 /// A release, and the version of Kubernetes that it is for.
@@ -32,8 +35,12 @@ type Part = fn(&Testbed);
 
 #[test]
 fn addons_move_before_the_control_plane_of_cluster_api() {
-    let options =
-        Options { workloads: &["one", "two"], helm_concurrent: 20, cluster_api: true, ..Options::default() };
+    let options = Options {
+        workloads: &["one", "two"],
+        helm_concurrent: 20,
+        cluster_api: Providers::WithHooks,
+        ..Options::default()
+    };
     let alone = Alone::start_with(&options);
     let parts: [Part; 6] = [
         order::one_upgrades_and_another_is_forced,
@@ -44,6 +51,17 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         charts::charts_with_hooks_and_definitions_move_through_the_gate,
     ];
     at_once(&parts, |part| part(&alone.testbed));
+    let more: [Part; 4] = [
+        mended::broken_release_is_mended_and_a_waiting_cluster_is_paused_or_deleted,
+        gitops::clusters_come_from_git_and_one_with_the_annotation,
+        gitops::addons_are_delivered_through_git,
+        charts::names_of_helm_releases_stay,
+    ];
+    at_once(long(&more, &[]), |part| part(&alone.testbed));
+    drop(alone);
+    if long(true, false) {
+        without_hooks::cluster_api_waits_for_nothing_and_all_annotations_go();
+    }
 }
 
 /// The releases and Clusters of one part.
@@ -79,11 +97,16 @@ impl<'a> Upgrades<'a> {
         scenario.push(&format!("machines in memory for {release}"));
     }
 
-    /// Starts the operator, and applies the ClusterStack of a minor version with these releases. Cluster API has kubeconfigs of its
+    /// Applies the ClusterStack of a minor version with these releases. Cluster API has kubeconfigs of its
     /// own.
     fn apply_stack(&self, minor: &str, versions: &[&str]) {
+        self.apply_stack_with(minor, versions, &json!({}));
+    }
+
+    /// The same with more in its spec.
+    fn apply_stack_with(&self, minor: &str, versions: &[&str], more: &Value) {
         let (scenario, name) = (&self.scenario, format!("docker-demo-{}", minor.replace('.', "-")));
-        let stack = json!({
+        let mut stack = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1",
             "kind": "ClusterStack",
             "metadata": {"name": name, "namespace": scenario.namespace, "labels": {"test": scenario.namespace}},
@@ -94,6 +117,11 @@ impl<'a> Upgrades<'a> {
                 "flux": {"kubeConfig": {"secretName": "{cluster}-workload"}},
             },
         });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            for (name, value) in value.as_object().into_iter().flatten() {
+                stack["spec"][field][name] = value.clone();
+            }
+        }
         scenario.management().apply(&stack.to_string()).unwrap();
     }
 
@@ -115,18 +143,31 @@ impl<'a> Upgrades<'a> {
 
     /// Creates a Cluster in a namespace, whose addons are installed in a workload cluster.
     fn create_cluster(&self, namespace: &str, name: &str, workload: &str, workers: u32) {
+        self.add_kubeconfig(namespace, name, workload);
+        let cluster = self.new_cluster(namespace, name, workers).to_string();
+        // Cluster API's webhook refuses a Cluster before its class is reconciled.
+        eventually("the Cluster is admitted", || self.scenario.management().apply(&cluster).is_ok());
+    }
+
+    /// Creates the Secret by which Flux reaches the workload cluster of a Cluster.
+    fn add_kubeconfig(&self, namespace: &str, name: &str, workload: &str) {
         let scenario = &self.scenario;
         let kubeconfig =
             fs::read_to_string(scenario.testbed.workload(workload).unwrap().kubeconfig()).unwrap();
-        let metadata = |name: &str| json!({"name": name, "namespace": namespace});
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": metadata(&format!("{name}-workload")),
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": format!("{name}-workload"), "namespace": namespace},
             "stringData": {"value": kubeconfig},
         });
+        scenario.management().apply(&secret.to_string()).unwrap();
+    }
+
+    /// Returns the definition of a Cluster of the first release.
+    fn new_cluster(&self, namespace: &str, name: &str, workers: u32) -> Value {
         let mut cluster = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2",
             "kind": "Cluster",
-            "metadata": metadata(name),
+            "metadata": {"name": name, "namespace": namespace},
             "spec": {
                 "clusterNetwork": {
                     "pods": {"cidrBlocks": ["192.168.0.0/16"]},
@@ -134,7 +175,7 @@ impl<'a> Upgrades<'a> {
                     "services": {"cidrBlocks": ["10.128.0.0/12"]},
                 },
                 "topology": {
-                    "classRef": {"name": OLD.0, "namespace": scenario.namespace}, "version": OLD.1,
+                    "classRef": {"name": OLD.0, "namespace": self.scenario.namespace}, "version": OLD.1,
                     "controlPlane": {"replicas": 1},
                 },
             },
@@ -143,9 +184,7 @@ impl<'a> Upgrades<'a> {
             let deployment = json!({"class": "default-worker", "name": "workers", "replicas": workers});
             cluster["spec"]["topology"]["workers"] = json!({"machineDeployments": [deployment]});
         }
-        scenario.management().apply(&secret.to_string()).unwrap();
-        // Cluster API's webhook refuses a Cluster before its class is reconciled.
-        eventually("the Cluster is admitted", || scenario.management().apply(&cluster.to_string()).is_ok());
+        cluster
     }
 
     fn patch(&self, cluster: &str, change: &Value) {

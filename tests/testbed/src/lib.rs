@@ -52,7 +52,7 @@ pub use git::{GitServer, GuardedGitServer};
 pub use gitea::Gitea;
 pub use lying_proxy::{Lie, LyingProxy};
 pub use operator::Operator;
-pub use options::Options;
+pub use options::{Options, Providers};
 pub use own::{Component, OwnTestbed};
 pub use process::Process;
 pub use registry::Registry;

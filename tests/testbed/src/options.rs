@@ -17,10 +17,21 @@ pub struct Options {
     pub helm_concurrent: u32,
     /// Whether kustomize- and helm-controller refuse references to other namespaces (`--no-cross-namespace-refs`).
     pub no_cross_namespace_refs: bool,
-    /// Whether Cluster API's controllers run, with an infrastructure provider in memory.
-    pub cluster_api: bool,
+    /// Whether Cluster API's controllers run, and how; with an infrastructure provider in memory.
+    pub cluster_api: Providers,
     /// Whether the management API server keeps a log of all writes, see [`Audit`](crate::Audit).
     pub audit: bool,
+}
+
+/// Cluster API's controllers in a testbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Providers {
+    /// They do not run.
+    None,
+    /// They run with the feature gate `RuntimeSDK`, and so call hooks.
+    WithHooks,
+    /// They run without it, as by default.
+    WithoutHooks,
 }
 
 impl Default for Options {
@@ -31,7 +42,7 @@ impl Default for Options {
             flux: &["source-controller", "kustomize-controller", "helm-controller"],
             helm_concurrent: 4,
             no_cross_namespace_refs: false,
-            cluster_api: false,
+            cluster_api: Providers::None,
             audit: true,
         }
     }

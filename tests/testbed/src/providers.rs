@@ -12,6 +12,7 @@ use crate::cluster::Cluster;
 use crate::control_plane::{self, Site};
 use crate::error::{Context as _, Result};
 use crate::in_memory;
+use crate::options::Providers;
 use crate::probe;
 use crate::process::Process;
 
@@ -137,6 +138,11 @@ fn address(client: &mut Value, (port, authority): (u16, &str)) {
     *client = json!({"url": format!("https://127.0.0.1:{port}{path}"), "caBundle": authority});
 }
 
+/// The feature gates of a provider, with or without the core's hooks.
+fn feature_gates(provider: &Provider, runtime_sdk: bool) -> String {
+    provider.feature_gates.replace("RuntimeSDK=true", &format!("RuntimeSDK={runtime_sdk}"))
+}
+
 fn start_controller(
     site: &Site<'_>,
     management: &Cluster,
@@ -153,7 +159,10 @@ fn start_controller(
         .env("POD_UID", "00000000-0000-4000-8000-000000000000")
         .env("POD_IP", in_memory::address(webhook_port).to_string())
         .args(["--leader-elect=false", "--insecure-diagnostics", "--v=0"])
-        .arg(format!("--feature-gates={}", provider.feature_gates))
+        .arg(format!(
+            "--feature-gates={}",
+            feature_gates(provider, site.options.cluster_api != Providers::WithoutHooks)
+        ))
         .arg(format!("--webhook-cert-dir={}", certificates.display()))
         .args(["--webhook-cert-name=apiserver.crt", "--webhook-key-name=apiserver.key"])
         .arg(format!("--webhook-port={webhook_port}"))

@@ -10,7 +10,7 @@ use crate::control_plane::{self, Site};
 use crate::error::{Error, Result};
 use crate::flux;
 use crate::git::GitServer;
-use crate::options::Options;
+use crate::options::{Options, Providers};
 use crate::paths;
 use crate::ports::Ports;
 use crate::process::Supervisor;
@@ -58,7 +58,7 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
         management,
         operator_kubeconfig,
         workloads,
-        cluster_api: options.cluster_api,
+        cluster_api: options.cluster_api != Providers::None,
         git,
         registry: registries.0,
         protected_registry: registries.1,
@@ -69,7 +69,7 @@ pub(crate) fn start(run: &Path, options: &Options) -> Result<(Testbed, Superviso
     }
     for name in options.workloads {
         // The real Cluster API writes a Secret for the API server in its provider's memory.
-        let purpose = if options.cluster_api { "workload" } else { "kubeconfig" };
+        let purpose = if options.cluster_api == Providers::None { "kubeconfig" } else { "workload" };
         testbed.add_secret(DEMO_NAMESPACE, &format!("{name}-{purpose}"), (name, name))?;
     }
     if let Some(process) = testbed.processes.iter().find(|process| !process.is_running()) {
@@ -94,10 +94,10 @@ fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
     create_namespace(&cluster, flux::NAMESPACE)?;
     thread::scope(|scope| {
         let others = scope.spawn(|| {
-            if site.options.cluster_api {
-                providers::start(site, &cluster)?;
-            } else {
+            if site.options.cluster_api == Providers::None {
                 create_crds(&cluster, &site.toolbox.cluster_api_crds())?;
+            } else {
+                providers::start(site, &cluster)?;
             }
             create_crds(&cluster, &paths::sources().join("crds"))
         });

@@ -13,7 +13,7 @@ use crate::building::{self, say};
 use crate::cluster::Cluster;
 use crate::error::{Context as _, Error, Result};
 use crate::git::GitServer;
-use crate::options::Options;
+use crate::options::{Options, Providers};
 use crate::own::OwnTestbed;
 use crate::paths;
 use crate::process::{self, Process, Supervisor};
@@ -89,7 +89,9 @@ impl Testbed {
             }
             existing.stop()?;
         }
-        let (testbed, supervisor) = start::start(&run, &Options { cluster_api, ..Options::shared() })?;
+        let providers = if cluster_api { Providers::WithHooks } else { Providers::None };
+        let (testbed, supervisor) =
+            start::start(&run, &Options { cluster_api: providers, ..Options::shared() })?;
         let text = serde_json::to_string_pretty(&testbed).context(|| "cannot write the state".to_owned())?;
         let path = state_file(&run);
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 use stackflux_testbed::{Object, Testbed};
 
+use super::super::scenario::CHARTS;
 use super::{NEW, OLD, Upgrades};
 use crate::text;
 
@@ -69,4 +70,28 @@ pub(super) fn charts_with_hooks_and_definitions_move_through_the_gate(testbed: &
         .unwrap()
         .expect("Helm's hook");
     assert_eq!(text(&job, "/status/conditions/0/status"), "True", "{job:#}");
+}
+
+/// The ClusterStack of the next minor has another `adopt`: installed releases keep their names, and nothing is uninstalled.
+pub(super) fn names_of_helm_releases_stay(testbed: &Testbed) {
+    let upgrades = Upgrades::new(testbed, "adopted-gate", &[OLD, NEW]);
+    let scenario = &upgrades.scenario;
+    let workload = testbed.workload("one").unwrap();
+    for addon in CHARTS {
+        workload.kubectl(&["create", "namespace", &format!("{}-helm", scenario.addon(addon))]).unwrap();
+    }
+    let _operator = scenario.operator();
+    upgrades.apply_stack_with("1.34", &["v1"], &json!({"flux": {"adopt": true}}));
+    upgrades.apply_stack("1.35", &["v1"]);
+    upgrades.create_cluster(&scenario.namespace, "adopted", "one", 0);
+    scenario.wait_at("adopted", OLD.0);
+    upgrades.move_to("adopted", NEW);
+    upgrades.wait_upgraded("adopted", NEW);
+    for addon in CHARTS {
+        let found = upgrades.addon("adopted", addon);
+        let storage = format!("{}-helm", scenario.addon(addon));
+        assert_eq!(text(&found, "/spec/releaseName"), "cluster-addon");
+        assert_eq!(text(&found, "/spec/storageNamespace"), storage);
+        workload.assert_no_helm_uninstall(&storage, "cluster-addon").unwrap();
+    }
 }
