@@ -34,7 +34,9 @@ pub async fn remove<K: Stored<DynamicType = ()>>(context: &Context, object: &K) 
         return Ok(());
     }
     match context.api.patch::<K>(&key, replace(object, &others), &()).await {
-        Ok(written) if written.meta().deletion_timestamp.is_some() && others.is_empty() => cache.remove(&key),
+        Ok(written) if written.meta().deletion_timestamp.is_some() && others.is_empty() => {
+            cache.ended(&written);
+        }
         Ok(written) => _ = cache.written(written),
         Err(error) if error.is_not_found() => cache.remove(&key),
         Err(error) => return Err(error),

@@ -4,7 +4,8 @@
 //! previous one. Of two states of an object, the one with the higher resource version stays, independent of its origin:
 //! Kubernetes guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
-//! An object that the watch reported as deleted, or that a list lacked, is not restored by an answer that was sent before.
+//! An object that the watch reported as deleted, or that a list lacked, is not restored by an answer that was sent before. One that
+//! the operator's own write ended is not restored by an event that is late.
 //!
 //! A watch often reports a write before its answer arrives. While an object [is being written](Cache::writing), the cache
 //! withholds such events, and emits them only if they contain more than the operator's write: a controller must not react
@@ -125,6 +126,9 @@ impl<K: Cached> Cache<K> {
     pub fn take(&self, event: Event<K>) -> Vec<Change<K>> {
         let mut objects = self.write();
         match event {
+            Event::Apply(object) if objects.deleted.is_reported(&Key::of(&object), version(&object)) => {
+                Vec::new()
+            }
             Event::Apply(object) => {
                 let change = objects.apply(object);
                 change.and_then(|change| objects.withhold(change)).into_iter().collect()
@@ -201,9 +205,21 @@ impl<K: Cached> Cache<K> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Removes an object that does not exist, according to the API server.
+    /// Removes an object that does not exist, according to the API server. Events of its states up to the cached one are outdated.
     pub fn remove(&self, key: &Key) {
-        self.write().remove(key);
+        let mut objects = self.write();
+        objects.forget_withheld(key);
+        let last = objects.remove(key).and_then(|change| change.before);
+        objects.deleted.note(key, last.and_then(|last| version(&*last)));
+    }
+
+    /// Removes an object whose last state is the answer to the write that ended its deletion. Events of its states up to that one are
+    /// outdated.
+    pub fn ended(&self, last: &K) {
+        let (key, mut objects) = (Key::of(last), self.write());
+        objects.forget_withheld(&key);
+        objects.remove(&key);
+        objects.deleted.note(&key, version(last));
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Objects<K>> {

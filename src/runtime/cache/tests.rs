@@ -122,6 +122,25 @@ fn late_write_answer_does_not_restore_unlisted_object() {
     assert_eq!(names(&cache.all()), ["a@6"], "the watch has it");
 }
 
+/// The answer to the removal of the last finalizer comes before the events of the states before it.
+#[test]
+fn late_event_does_not_restore_an_ended_object() {
+    let cache = listed(&[object("a", "1", "x")]);
+    cache.ended(&object("a", "4", "x"));
+    for version in ["2", "3", "4"] {
+        assert_eq!(cache.take(Event::Apply(object("a", version, "x"))).len(), 0, "{version}");
+    }
+    cache.take(Event::Delete(object("a", "5", "x")));
+    assert!(cache.all().is_empty());
+    cache.take(Event::Apply(object("a", "6", "x")));
+    assert_eq!(names(&cache.all()), ["a@6"], "another one of its name");
+    cache.remove(&Key::new("n", "a"));
+    cache.take(Event::Apply(object("a", "6", "x")));
+    assert!(cache.all().is_empty(), "its state of before");
+    cache.take(Event::Apply(object("a", "7", "x")));
+    assert_eq!(names(&cache.all()), ["a@7"]);
+}
+
 #[test]
 fn late_deletion_answer_restores_no_missing_object() {
     let mut terminating = object("a", "2", "x");
