@@ -8,6 +8,7 @@ mod gitops;
 mod interruptions;
 mod mended;
 mod order;
+mod steps;
 mod tenant;
 mod without_hooks;
 
@@ -51,11 +52,12 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         charts::charts_with_hooks_and_definitions_move_through_the_gate,
     ];
     at_once(&parts, |part| part(&alone.testbed));
-    let more: [Part; 4] = [
+    let more: [Part; 5] = [
         mended::broken_release_is_mended_and_a_waiting_cluster_is_paused_or_deleted,
         gitops::clusters_come_from_git_and_one_with_the_annotation,
         gitops::addons_are_delivered_through_git,
         charts::names_of_helm_releases_stay,
+        steps::several_minors_are_one_upgrade,
     ];
     at_once(long(&more, &[]), |part| part(&alone.testbed));
     drop(alone);

@@ -13,7 +13,7 @@ use super::{NEW, OLD, Release, Upgrades, release_of, topology};
 const MENDED: Release = ("docker-demo-1-35-v2", "v1.35.0");
 
 /// A broken addon keeps the gate closed. A paused Cluster stays as it is, a deleted one is let go, and another release for the same
-/// version ends the wait.
+/// version ends the wait. The ClusterStack of before can be deleted: its release stays until the Cluster has left it.
 pub(super) fn broken_release_is_mended_and_a_waiting_cluster_is_paused_or_deleted(testbed: &Testbed) {
     let upgrades = Upgrades::new(testbed, "mended-gate", &[OLD, NEW, MENDED]);
     let scenario = &upgrades.scenario;
@@ -47,7 +47,12 @@ pub(super) fn broken_release_is_mended_and_a_waiting_cluster_is_paused_or_delete
         "nothing is written for a paused Cluster"
     );
     assert_eq!(upgrades.hook("mended"), OLD.1);
+    scenario
+        .management()
+        .kubectl(&["delete", "clusterstack", "docker-demo-1-34", &namespace, "--wait=false"])
+        .unwrap();
     upgrades.patch("mended", &json!({"spec": {"paused": null}}));
     upgrades.wait_upgraded("mended", MENDED);
+    scenario.wait_gone("clusterstackrelease", OLD.0);
     scenario.assert_nothing_uninstalled("one");
 }
