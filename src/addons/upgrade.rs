@@ -154,9 +154,7 @@ impl Upgrade {
     /// Whether no upgrade is due or under way, and Cluster API has brought all of the topology to the present spec.
     #[must_use]
     pub fn is_over(&self, cluster: &Cluster) -> bool {
-        let facts = self.facts(cluster);
-        let is_steady = self.phase == Phase::Steady && cluster.is_topology_reconciled();
-        is_steady && facts.current.is_some() && !facts.is_due() && !facts.has_begun
+        self.phase == Phase::Steady && cluster.is_topology_reconciled()
     }
 
     /// Whether the annotation depends on the addons.

@@ -62,10 +62,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "upgrade-repeated-early",
-        breaks: "repeats the upgrade of an addon while Cluster API upgrades the nodes",
+        breaks: "repeats the upgrade of an addon before Cluster API has ended that of the Cluster",
         file: "addons/upgrade.rs",
-        old: "!facts.is_due() && !facts.has_begun",
-        new: "!facts.is_due() && (MUTANT || !facts.has_begun)",
+        old: "self.phase == Phase::Steady && cluster.is_topology_reconciled()",
+        new: "self.phase == Phase::Steady && (MUTANT || cluster.is_topology_reconciled())",
         noticed: ByTest("addons::tests::forced_upgrade::nothing_is_repeated_before_the_end_of_the_upgrade"),
     },
     Mutation {
