@@ -199,7 +199,8 @@ async fn is_there(context: &Context, key: &Key) -> Result<bool, RequestError> {
 }
 
 /// Gathers the facts about a Cluster and its addons; `None` while it is unknown whether the objects exist that the Cluster
-/// refers to, or while the caches show the end of an upgrade that has not ended. A release that cannot be planned is a fact too: the status must not stay as it was.
+/// refers to, or while the caches show the end of an upgrade that has not ended. A release that cannot be planned is a fact
+/// too: the status must not stay as it was.
 pub(super) async fn facts<'a>(
     context: &Context,
     cluster: &'a ClusterObject,

@@ -13,7 +13,7 @@ use super::{HOOK, NEW, OLD, Upgrades, release_of};
 const THEIRS: &str = "before-upgrade.hook.cluster.cluster.x-k8s.io/somebody";
 
 /// An upgrade that begins while the operator is down waits for it, and ends though it is killed three times. Beside the annotation
-/// of another client, the gate says what Cluster API still waits for. Neither a pause nor a deletion uninstalls anything.
+/// of another client, the gate says what Cluster API still waits for. Nothing is uninstalled.
 pub(super) fn operator_is_down_killed_and_disturbed(testbed: &Testbed) {
     let upgrades = Upgrades::new(testbed, "disturbed-gate", &[OLD, NEW]);
     let operator = upgrades.start(&[("killed", "one"), ("beside", "two")]);
