@@ -9,7 +9,7 @@ use stackflux::forge::{Forge, ForgeError, ForgeKind, Opened, PullRequest, Reposi
 use stackflux::git::{
     Access, BareRepository, Credentials, Edit, GitUrl, Identity, Proposal, Reference, Target, Updated, update,
 };
-use stackflux::http::{Client, Method, Options, Request};
+use stackflux::http::{Client, Method, Options, Request, TransportError};
 use stackflux::release::File;
 use stackflux_testbed::Gitea;
 
@@ -43,6 +43,16 @@ impl<'a> Site<'a> {
 
     /// Sends a request to Gitea's API, for operations that stackflux does not have.
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.answer(method, path, body).await.unwrap();
+        if answer.is_empty() { Value::Null } else { serde_json::from_slice(&answer).unwrap() }
+    }
+
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Vec<u8>, TransportError> {
         let url = format!("{}/api/v1{path}", self.gitea.url()).parse().unwrap();
         let token = format!("token {}", self.gitea.token()).into();
         let mut request =
@@ -50,9 +60,19 @@ impl<'a> Site<'a> {
         if let Some(body) = body {
             request = request.body("application/json", body.to_string().into_bytes());
         }
-        let answer =
-            self.client.send(&request).await.unwrap().success().unwrap().bytes(1 << 20).await.unwrap();
-        if answer.is_empty() { Value::Null } else { serde_json::from_slice(&answer).unwrap() }
+        self.client.send(&request).await?.success()?.bytes(1 << 20).await
+    }
+
+    /// Merges a pull request, which Gitea refuses while it looks for conflicts. Returns whether that succeeded in some seconds.
+    pub(crate) async fn merge(&self, number: u64) -> bool {
+        let path = format!("/repos/{}/{}/pulls/{number}/merge", self.gitea.user(), self.name);
+        for _ in 0..50 {
+            if self.answer(Method::POST, &path, Some(&json!({"Do": "merge"}))).await.is_ok() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        false
     }
 
     /// All pull requests, also closed ones.
@@ -133,8 +153,7 @@ async fn gitea_pull_request_is_opened_updated_and_merged() {
     let after = site.pulls().await;
     assert_eq!((&after[0]["title"], &after[0]["body"]), (&json!("another"), &json!("text")));
 
-    let merge = format!("/repos/{}/stacks/pulls/1/merge", gitea.user());
-    merged(&site, &merge).await;
+    assert!(site.merge(1).await);
     assert_eq!(site.released().unwrap().content, TEXT.as_bytes());
 
     // There are no changes for another one.
@@ -142,18 +161,6 @@ async fn gitea_pull_request_is_opened_updated_and_merged() {
 
     refusals(&site).await;
     more_pages(&site).await;
-}
-
-/// Merges, once Gitea has determined whether it can.
-pub(crate) async fn merged(site: &Site<'_>, path: &str) {
-    for _ in 0..100 {
-        let pull = site.pulls().await.remove(0);
-        if pull["mergeable"] == true {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    site.ask(Method::POST, path, Some(&json!({"Do": "merge"}))).await;
 }
 
 /// A refusal names the missing permission or repository.

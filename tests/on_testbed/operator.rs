@@ -31,6 +31,7 @@ pub(crate) mod random;
 mod releases;
 mod removal;
 mod replaced;
+mod reviewed;
 mod rights;
 pub(crate) mod scenario;
 mod secrets;

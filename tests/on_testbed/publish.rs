@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use stackflux::release::Digest;
 use stackflux_testbed::{Gitea, Testbed};
 
-use crate::forge::{Site, merged};
+use crate::forge::Site;
 use crate::git::git;
 use crate::operator::random::Random;
 use crate::operator::scenario::{STACK, Scenario, V1, V2};
@@ -211,7 +211,7 @@ async fn release_is_published_by_pull_request() {
 
     assert!(publish().contains("is proposed"), "the same one is found");
     assert_eq!(site.pulls().await.len(), 1);
-    merged(&site, &format!("/repos/{}/releases/pulls/1/merge", gitea.user())).await;
+    assert!(site.merge(1).await);
     assert!(publish().contains("with the same content"), "it was merged");
     assert_eq!(site.pulls().await.len(), 1);
 }

@@ -4,11 +4,14 @@
 
 mod charts;
 mod edits;
+mod first;
 mod gitops;
 mod interruptions;
 mod mended;
+mod moved;
 mod order;
 mod steps;
+mod stuck;
 mod tenant;
 mod without_hooks;
 
@@ -52,12 +55,16 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         charts::charts_with_hooks_and_definitions_move_through_the_gate,
     ];
     at_once(&parts, |part| part(&alone.testbed));
-    let more: [Part; 5] = [
+    let more: [Part; 9] = [
         mended::broken_release_is_mended_and_a_waiting_cluster_is_paused_or_deleted,
         gitops::clusters_come_from_git_and_one_with_the_annotation,
         gitops::addons_are_delivered_through_git,
         charts::names_of_helm_releases_stay,
         steps::several_minors_are_one_upgrade,
+        first::clusters_begin_at_the_new_version_or_change_it_early,
+        stuck::cluster_api_cannot_apply_the_class,
+        moved::waiting_cluster_moves_to_another_management_cluster,
+        gitops::addons_wait_for_their_pull_requests,
     ];
     at_once(long(&more, &[]), |part| part(&alone.testbed));
     drop(alone);
@@ -146,8 +153,12 @@ impl<'a> Upgrades<'a> {
     /// Creates a Cluster in a namespace, whose addons are installed in a workload cluster.
     fn create_cluster(&self, namespace: &str, name: &str, workload: &str, workers: u32) {
         self.add_kubeconfig(namespace, name, workload);
-        let cluster = self.new_cluster(namespace, name, workers).to_string();
-        // Cluster API's webhook refuses a Cluster before its class is reconciled.
+        self.admit(&self.new_cluster(namespace, name, workers));
+    }
+
+    /// Creates a Cluster as soon as Cluster API's webhook lets it, which refuses it before its class is reconciled.
+    fn admit(&self, cluster: &Value) {
+        let cluster = cluster.to_string();
         eventually("the Cluster is admitted", || self.scenario.management().apply(&cluster).is_ok());
     }
 
@@ -191,6 +202,13 @@ impl<'a> Upgrades<'a> {
 
     fn patch(&self, cluster: &str, change: &Value) {
         self.scenario.patch("cluster", cluster, change);
+    }
+
+    /// Returns why Cluster API's webhook refuses a change of a Cluster.
+    fn refused(&self, cluster: &str, change: &Value) -> String {
+        let (namespace, change) = (format!("--namespace={}", self.scenario.namespace), change.to_string());
+        let patch = ["patch", "cluster", cluster, &namespace, "--type=merge", "--patch", &change];
+        self.scenario.management().kubectl(&patch).unwrap_err().to_string()
     }
 
     /// Sets class and version of a Cluster in one write.

@@ -7,7 +7,7 @@ use super::super::scenario::{condition, eventually};
 use super::{NEW, OLD, Upgrades, release_of, topology};
 
 /// The annotation that makes Cluster API accept another version while an upgrade waits.
-const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+pub(super) const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
 
 /// Class first, or version first: nothing moves between the edits, and the message says what is missing. A Cluster that waits goes
 /// back; one that is upgraded does not.
@@ -32,10 +32,7 @@ pub(super) fn edits_one_after_the_other_and_the_way_back(testbed: &Testbed) {
     goes_back(&upgrades);
     upgrades.patch("class", &topology(None, Some(NEW.1)));
     upgrades.wait_upgraded("class", NEW);
-    let back = topology(Some(OLD.0), Some(OLD.1)).to_string();
-    let namespace = format!("--namespace={}", upgrades.scenario.namespace);
-    let patch = ["patch", "cluster", "class", &namespace, "--type=merge", "--patch", &back];
-    let refused = upgrades.scenario.management().kubectl(&patch).unwrap_err().to_string();
+    let refused = upgrades.refused("class", &topology(Some(OLD.0), Some(OLD.1)));
     assert!(refused.contains("cannot be decreased"), "{refused}");
     upgrades.scenario.assert_nothing_uninstalled("one");
 }

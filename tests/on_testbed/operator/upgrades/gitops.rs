@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use stackflux_testbed::Testbed;
+use stackflux_testbed::{Gitea, Testbed};
 
 use super::super::fleet::{Fleet, PATH};
+use super::super::reviewed::Reviewed;
 use super::super::scenario::{condition, eventually};
 use super::{HOOK, NEW, OLD, Upgrades};
 use crate::git::git;
@@ -82,4 +85,45 @@ pub(super) fn addons_are_delivered_through_git(testbed: &Testbed) {
     upgrades.move_to("committed", NEW);
     upgrades.wait_upgraded("committed", NEW);
     scenario.assert_nothing_uninstalled("one");
+}
+
+/// The gate waits until a user has merged the pull request of the first addons.
+pub(super) fn addons_wait_for_their_pull_requests(testbed: &Testbed) {
+    let upgrades = Upgrades::new(testbed, "reviewed-gate", &[OLD, NEW]);
+    let scenario = &upgrades.scenario;
+    let gitea = Gitea::start().unwrap();
+    let reviewed = Reviewed::start(scenario, &gitea);
+    let _operator = scenario.operator();
+    for minor in ["1.34", "1.35"] {
+        upgrades.apply_stack_with(minor, &["v1"], &reviewed.delivery());
+    }
+    let merge_until = |what: &str, done: &dyn Fn() -> bool| {
+        eventually(what, || {
+            // The operator pushes again to a branch that another merge is in conflict with.
+            if let Some(number) = reviewed.open().first() {
+                reviewed.merge(*number);
+            }
+            done()
+        });
+    };
+    let is_at = |release: &str| {
+        let addon = scenario.get("clusteraddon", "cluster-addon-reviewed");
+        addon.is_some_and(|addon| {
+            addon["status"]["release"]["applied"] == release && condition(&addon, "Ready").0 == "True"
+        })
+    };
+    upgrades.add_kubeconfig(&scenario.namespace, "reviewed", "two");
+    let cluster = upgrades.new_cluster(&scenario.namespace, "reviewed", 0).to_string();
+    merge_until("the Cluster is admitted", &|| scenario.management().apply(&cluster).is_ok());
+    merge_until("ready", &|| is_at(OLD.0));
+
+    upgrades.move_to("reviewed", NEW);
+    upgrades.wait_gate("reviewed", "WaitingForAddons");
+    eventually("a pull request", || !reviewed.open().is_empty());
+    thread::sleep(Duration::from_secs(5));
+    assert_eq!(upgrades.hook("reviewed"), OLD.1, "the pull request is not merged");
+    assert_eq!(upgrades.control_plane("reviewed"), OLD.1);
+    merge_until("upgraded", &|| is_at(NEW.0));
+    upgrades.wait_upgraded("reviewed", NEW);
+    scenario.assert_nothing_uninstalled("two");
 }
