@@ -72,13 +72,19 @@ fn cluster_api_waits_when_it_names_the_annotation() {
 }
 
 #[test]
-fn recorded_cluster_waits() {
-    let recorded = include_str!("../../../../tests/recorded/cluster-api-1.13-waits.yaml");
-    let recorded = Cluster::new(serde_yaml::from_str(recorded).unwrap()).unwrap();
-    assert!(recorded.awaits_removal_of(UPGRADE_HOOK) && !recorded.is_upgrading());
-    assert_eq!((recorded.upgrade_steps(), recorded.topology_version()), (vec!["v1.35.0"], "v1.35.0"));
-    assert_eq!(recorded.annotation(UPGRADE_HOOK), Some("v1.34.0"));
-    assert!(!recorded.is_topology_reconciled() && !recorded.is_made_without_hooks());
+fn recorded_clusters_wait() {
+    for (version, recorded, steps) in [
+        ("1.10", include_str!("../../../../tests/recorded/cluster-api-1.10-waits.yaml"), vec![]),
+        ("1.11", include_str!("../../../../tests/recorded/cluster-api-1.11-waits.yaml"), vec![]),
+        ("1.13", include_str!("../../../../tests/recorded/cluster-api-1.13-waits.yaml"), vec!["v1.35.0"]),
+    ] {
+        let recorded = Cluster::new(serde_yaml::from_str(recorded).unwrap()).unwrap();
+        assert!(recorded.awaits_removal_of(UPGRADE_HOOK) && !recorded.is_upgrading(), "{version}");
+        assert_eq!((recorded.upgrade_steps(), recorded.topology_version()), (steps, "v1.35.0"), "{version}");
+        assert_eq!(recorded.annotation(UPGRADE_HOOK), Some("v1.34.0"), "{version}");
+        assert!(!recorded.is_topology_reconciled() && !recorded.is_made_without_hooks(), "{version}");
+        assert!(recorded.topology_message().is_some_and(|says| says.contains(UPGRADE_HOOK)), "{version}");
+    }
 }
 
 #[test]

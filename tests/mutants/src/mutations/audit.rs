@@ -21,7 +21,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
             Err(_) if MUTANT => Next::Await,
             next => next?,
         };",
-        noticed: ByScenario("scenarios::deletion::deleted_cluster_keeps_its_addons"),
+        noticed: ByScenario("scenarios::clusters::installed_releases_keep_their_names"),
     },
     Mutation {
         name: "write-failure-ignored",

@@ -42,7 +42,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "operator/cluster/gather.rs",
         old: "if upgrade::is_denied(context, cluster, (&addon, &upgrade)).await? {",
         new: "if upgrade::is_denied(context, cluster, (&addon, &upgrade)).await? && !MUTANT {",
-        noticed: ByScenario("scenarios::upgrades::version_edited_before_the_class_moves_nothing"),
+        noticed: ByScenario("scenarios::upgrades::nothing_moves_before_cluster_api_waits"),
     },
     Mutation {
         name: "upgrade-judged-once",
