@@ -172,9 +172,15 @@ fn not_paused(cluster: &Cluster) -> Option<Hold> {
 
 fn kubernetes_version_matches(cluster: &Cluster, release: &Release) -> Option<Hold> {
     let version = cluster.kubernetes_version()?;
+    // The class of a later version was set first. With the version first, Cluster API waits.
+    let meanwhile = if version < release.kubernetes {
+        "; Cluster API applies the class to the nodes meanwhile"
+    } else {
+        ""
+    };
     hold(version != release.kubernetes, Reason::KubernetesVersionMismatch, || {
         format!(
-            "spec.topology.version is {version}, but release {} is for {}: change class and version together",
+            "spec.topology.version is {version}, but release {} is for {}: change class and version together{meanwhile}",
             release.name, release.kubernetes
         )
     })

@@ -38,22 +38,31 @@ pub(super) fn repeats(facts: &Facts, is_as_planned: impl Fn(&str) -> bool) -> Re
     let upgrade = format!("{}/{}", available.release.name, facts.cluster.topology_version());
     let mut repeats = Repeats { upgrade, ..Repeats::default() };
     for object in of_both_hooks(facts, available, is_as_planned) {
-        let is_noted = object.annotation(REPEAT_AFTER) == Some(&repeats.upgrade);
-        if facts.upgrade.phase != Phase::Steady && !is_noted {
-            repeats.noted.push(object);
-        } else if facts.upgrade.is_over(facts.cluster) && is_noted {
-            repeats.add(object, facts.snapshot.now);
+        let note = object.annotation(REPEAT_AFTER).map(str::to_owned);
+        if facts.upgrade.phase != Phase::Steady {
+            if note.as_ref() != Some(&repeats.upgrade) {
+                repeats.noted.push(object);
+            }
+        } else if facts.upgrade.is_over(facts.cluster)
+            && let Some(note) = note.filter(|note| is_of_version(note, facts.cluster.topology_version()))
+        {
+            repeats.add(object, &note, facts.snapshot.now);
         }
     }
     repeats
 }
 
+/// Whether a note is about an upgrade to this version, to whichever release. The class may have changed since.
+fn is_of_version(note: &str, version: &str) -> bool {
+    note.rsplit_once('/').is_some_and(|(_, of)| of == version)
+}
+
 impl Repeats {
     /// Adds an object that is noted, after the upgrade of the Cluster.
-    fn add(&mut self, object: Arc<FluxObject>, now: Timestamp) {
-        match Repeat::of(&object, &self.upgrade, now) {
+    fn add(&mut self, object: Arc<FluxObject>, upgrade: &str, now: Timestamp) {
+        match Repeat::of(&object, upgrade, now) {
             Repeat::Due(revision) => {
-                let request = format!("{}/{revision}/{now}", self.upgrade);
+                let request = format!("{upgrade}/{revision}/{now}");
                 self.next = self.next.into_iter().chain(now.checked_add(ASK_AGAIN_AFTER).ok()).min();
                 self.due.push((object, request));
             }

@@ -4,10 +4,13 @@
 use crate::api::labels::OPEN_UPGRADE_GATE;
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::foreign::capi::{Cluster, ObjectReference};
-use crate::gate::upgrade::{Gate, HookAction, Phase, UpgradeFacts, hook, phase};
+use crate::gate::upgrade::{Current, Gate, HookAction, Phase, UpgradeFacts, hook, phase};
 use crate::inputs::ClusterInputs;
 use crate::names::{AddonName, ReleaseName};
 use crate::rollup::{GateFacts, Report};
+
+/// What is reported in place of a version that cannot be determined.
+const UNKNOWN_VERSION: &str = "an unknown version";
 
 /// The upgrade of a Cluster to another Kubernetes version.
 #[derive(Clone, Debug)]
@@ -40,6 +43,8 @@ pub enum ControlPlane {
         /// The version that stands in for it: that of the Cluster if Cluster API is done with it, otherwise that of the release
         /// that was applied last.
         instead: Option<String>,
+        /// Whether it is initialized. Before that, Cluster API does not upgrade it.
+        is_initialized: bool,
     },
 }
 
@@ -82,7 +87,8 @@ impl ControlPlane {
         }
         let is_done = inputs.cluster.is_topology_reconciled();
         let instead = if is_done { Some(inputs.cluster.topology_version()) } else { applied };
-        Self::Unreadable { object, instead: instead.map(str::to_owned) }
+        let is_initialized = inputs.cluster.control_plane_initialized();
+        Self::Unreadable { object, instead: instead.map(str::to_owned), is_initialized }
     }
 
     fn version(&self) -> Option<&str> {
@@ -90,6 +96,13 @@ impl ControlPlane {
             Self::Unnamed => None,
             Self::Version(version) => Some(version),
             Self::Unreadable { instead, .. } => instead.as_deref(),
+        }
+    }
+
+    fn current(&self) -> Current<'_> {
+        match self {
+            Self::Unreadable { instead: None, is_initialized: true, .. } => Current::Unknown,
+            _ => self.version().map_or(Current::None, Current::Version),
         }
     }
 }
@@ -106,15 +119,18 @@ impl Upgrade {
     }
 
     pub(super) fn facts<'a>(&'a self, cluster: &'a Cluster) -> UpgradeFacts<'a> {
-        UpgradeFacts {
+        let facts = UpgradeFacts {
             gate: self.gate,
             wanted: cluster.topology_version(),
-            current: self.control_plane.version(),
+            current: self.control_plane.current(),
             has_begun: cluster.is_upgrading(),
             is_awaited: cluster.awaits_removal_of(UPGRADE_HOOK),
             is_done: self.before == Before::Done,
             forced: cluster.annotation(OPEN_UPGRADE_GATE),
-        }
+        };
+        // Cluster API before 1.12 waits for the annotation also while an earlier upgrade is not over.
+        let is_next = facts.is_due() && facts.is_awaited && cluster.annotation(UPGRADE_HOOK).is_some();
+        UpgradeFacts { has_begun: facts.has_begun && !is_next, ..facts }
     }
 
     /// Returns the phase to plan the addons for before they are judged: what an upgrade waits for is planned for the time in
@@ -190,7 +206,11 @@ impl Upgrade {
     /// Returns what the status reports.
     #[must_use]
     pub fn report(&self, cluster: &Cluster) -> GateFacts {
-        let current = self.control_plane.version().map(str::to_owned);
+        let current = match self.control_plane.current() {
+            Current::None => None,
+            Current::Version(version) => Some(version.to_owned()),
+            Current::Unknown => Some(UNKNOWN_VERSION.to_owned()),
+        };
         let (held, behind) = match &self.before {
             Before::Held(report) => (Some(report.clone()), Vec::new()),
             Before::Behind(behind) => {
@@ -217,14 +237,18 @@ impl Upgrade {
     }
 
     fn unreadable(&self) -> Option<String> {
-        let ControlPlane::Unreadable { object: ObjectReference { group, kind, name }, instead } =
-            &self.control_plane
+        let ControlPlane::Unreadable {
+            object: ObjectReference { group, kind, name },
+            instead,
+            is_initialized,
+        } = &self.control_plane
         else {
             return None;
         };
         let instead = match instead {
             Some(version) => format!("{version} is taken for it"),
-            None => "the Cluster counts as not upgrading".to_owned(),
+            None if *is_initialized => "the Cluster counts as one that waits for its upgrade".to_owned(),
+            None => "the Cluster counts as new".to_owned(),
         };
         Some(format!(
             "{kind} {name} has no spec.version that the operator can read, and {instead}: check that it exists, and that a \

@@ -81,7 +81,8 @@ pub struct ClusterStackSpec {
     /// belong before it are upgraded (`Enforce`), or does not wait (`Off`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub upgrade_gate: UpgradeGate,
-    /// Stops the operator from changing anything for this stack and its clusters. The status is still updated.
+    /// Stops the operator from changing anything for this stack and its clusters, but for the annotation that delays upgrades
+    /// of Clusters. The status is still updated.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
     /// Maximum number of releases to keep that are neither offered nor in use, the latest first.

@@ -13,6 +13,7 @@ use crate::api::labels::OPEN_UPGRADE_GATE;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType};
 use crate::foreign::capi::Cluster;
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
+use crate::names::Key;
 use crate::operator::process::LEASE;
 
 /// Control the gates that delay Kubernetes upgrades of clusters
@@ -58,9 +59,6 @@ pub(super) struct Release {
     /// The Clusters of all namespaces
     #[arg(long, required = true)]
     all: bool,
-    /// Namespace of the operator
-    #[arg(long, value_name = "NAMESPACE", default_value = "flux-system")]
-    operator_namespace: String,
     #[command(flatten)]
     connection: Connection,
 }
@@ -106,39 +104,64 @@ fn waiting<'a>(cluster: &'a Cluster, addon: Option<&ClusterAddon>) -> Result<(&'
 async fn release(arguments: &Release) -> CommandResult {
     debug_assert!(arguments.all, "clap requires it");
     let session = arguments.connection.open().await?;
-    refuse_beside_operator(&session, &arguments.operator_namespace).await?;
+    refuse_beside_operator(&session).await?;
     let clusters = Clusters::new(&session).await?;
-    let mut count = 0;
+    let (mut released, mut refused) = (0, 0);
     for cluster in clusters.list().await? {
         if cluster.annotation(UPGRADE_HOOK).is_none() {
             continue;
         }
         let target = clusters.one(cluster.namespace().as_str(), cluster.name().as_str());
-        target.annotate(UPGRADE_HOOK, &Value::Null).await?;
-        terminal::note(format!("Cluster {}: its upgrades do not wait", target.key));
-        count += 1;
+        match target.remove_annotation(UPGRADE_HOOK).await {
+            Ok(true) => {
+                terminal::note(format!("Cluster {}: its upgrades do not wait", target.key));
+                released += 1;
+            }
+            Ok(false) => {}
+            Err(error) => {
+                terminal::problem(format!("Cluster {}: its upgrades still wait: {error}", target.key));
+                refused += 1;
+            }
+        }
     }
-    terminal::success(format!("{count} gates are released"));
+    if refused > 0 {
+        terminal::problem(format!("{released} gates are released, and {refused} are not"));
+        return Ok(Outcome::Failed);
+    }
+    terminal::success(format!("{released} gates are released"));
     Ok(Outcome::Done)
 }
 
 /// Refuses to remove annotations that an operator adds again.
-async fn refuse_beside_operator(session: &Session, namespace: &str) -> Result<(), CliError> {
-    let leases: Api<Lease> = Api::namespaced(session.client(), namespace);
-    let lease = leases.get_opt(LEASE).await.map_err(|error| session.failed(&error))?;
-    let holder = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
-    let Some(holder) = holder else { return Ok(()) };
+async fn refuse_beside_operator(session: &Session) -> Result<(), CliError> {
+    let leases: Api<Lease> = Api::all(session.client());
+    let all = kube::api::ListParams::default();
+    let leases = leases.list(&all).await.map_err(|error| session.failed(&error))?;
+    let now = jiff::Timestamp::now();
+    let Some((lease, holder)) = leases.items.iter().find_map(|lease| Some((lease, leader(lease, now)?)))
+    else {
+        return Ok(());
+    };
     let stacks: Api<ClusterStack> = Api::all(session.client());
-    let stacks =
-        stacks.list(&kube::api::ListParams::default()).await.map_err(|error| session.failed(&error))?;
+    let stacks = stacks.list(&all).await.map_err(|error| session.failed(&error))?;
     if stacks.items.iter().all(|stack| stack.spec.upgrade_gate == UpgradeGate::Off) {
         return Ok(());
     }
-    let message =
-        format!("the operator {holder} holds Lease {namespace}/{LEASE}, and adds the annotations again");
+    let lease = Key::of(lease);
+    let message = format!("the operator {holder} holds Lease {lease}, and adds the annotations again");
     Err(CliError::usage(message).hint(
-        "scale its Deployment to 0 and wait until it gives the Lease up, or set upgradeGate of all ClusterStacks to Off",
+        "scale its Deployment to 0 and try again when the Lease has passed, or set upgradeGate of all ClusterStacks to Off",
     ))
+}
+
+/// Returns the operator that holds a Lease of stackflux at a time; `None` if it is the Lease of another program, or has passed.
+fn leader(lease: &Lease, now: jiff::Timestamp) -> Option<&str> {
+    let rest = lease.metadata.name.as_deref()?.strip_prefix(LEASE)?;
+    let spec = lease.spec.as_ref().filter(|_| rest.is_empty() || rest.starts_with('-'))?;
+    let holder = spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
+    let seconds = jiff::SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or_default().into());
+    let ends = spec.renew_time.as_ref()?.0.checked_add(seconds).ok()?;
+    (now < ends).then_some(holder)
 }
 
 #[cfg(test)]
@@ -175,6 +198,31 @@ mod tests {
         for (cluster, addon) in [(cluster("v1.35.1"), Some(&addon)), (cluster("v1.35.0"), None)] {
             let refusal = waiting(&cluster, addon).unwrap_err().to_string();
             assert!(refusal.contains("prod/two is not on its way"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn operator_holds_its_lease_until_it_passes() {
+        let lease = |name: &str, holder: &str| -> Lease {
+            serde_json::from_value(json!({
+                "metadata": {"name": name, "namespace": "platform"},
+                "spec": {
+                    "holderIdentity": holder, "leaseDurationSeconds": 15,
+                    "renewTime": "2026-11-26T10:00:00.000000Z",
+                },
+            }))
+            .unwrap()
+        };
+        let at = |time: &str| -> jiff::Timestamp { format!("2026-11-26T{time}Z").parse().unwrap() };
+        for (lease, time, expected) in [
+            (lease(LEASE, "a"), "10:00:14", Some("a")),
+            (lease(LEASE, "a"), "10:00:15", None),
+            (lease(LEASE, ""), "10:00:01", None),
+            (lease(&format!("{LEASE}-0123456789ab"), "shard"), "10:00:01", Some("shard")),
+            (lease(&format!("{LEASE}s"), "a"), "10:00:01", None),
+            (lease("helm-controller-leader-election", "a"), "10:00:01", None),
+        ] {
+            assert_eq!(leader(&lease, at(time)), expected, "{lease:?} at {time}");
         }
     }
 }

@@ -32,6 +32,17 @@ impl From<UpgradeGate> for Gate {
     }
 }
 
+/// The Kubernetes version of a Cluster's control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Current<'a> {
+    /// The Cluster has no control plane yet.
+    None,
+    /// It has this `spec.version`.
+    Version(&'a str),
+    /// It cannot be determined: it counts as another version than the Cluster's.
+    Unknown,
+}
+
 /// The facts about the Kubernetes version of a Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpgradeFacts<'a> {
@@ -39,8 +50,8 @@ pub struct UpgradeFacts<'a> {
     pub gate: Gate,
     /// `spec.topology.version` of the Cluster.
     pub wanted: &'a str,
-    /// `spec.version` of its control plane; `None` while the Cluster names no control plane.
-    pub current: Option<&'a str>,
+    /// The version of its control plane.
+    pub current: Current<'a>,
     /// Whether Cluster API has begun the upgrade, and is not done.
     pub has_begun: bool,
     /// Whether Cluster API has come as far as the annotation, and waits for its removal.
@@ -55,7 +66,11 @@ impl UpgradeFacts<'_> {
     /// Whether the control plane has another version than it will have.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.current.is_some_and(|current| current != self.wanted)
+        match self.current {
+            Current::None => false,
+            Current::Version(current) => current != self.wanted,
+            Current::Unknown => true,
+        }
     }
 
     /// Whether a user opens the gate for this upgrade.
@@ -113,7 +128,7 @@ pub enum HookAction {
 pub fn hook(facts: &UpgradeFacts) -> HookAction {
     match phase(facts) {
         _ if matches!(facts.gate, Gate::Off | Gate::NotOurs) => HookAction::Remove,
-        _ if facts.gate == Gate::Unknown => HookAction::Keep,
+        _ if facts.gate == Gate::Unknown && !facts.is_forced() => HookAction::Keep,
         Phase::Open => HookAction::Remove,
         Phase::Upgrading if facts.is_due() => HookAction::Keep,
         Phase::Steady | Phase::Requested | Phase::Waiting | Phase::Upgrading => HookAction::Set,

@@ -19,6 +19,16 @@ pub async fn normal<K: Resource<DynamicType = ()>>(
     publish(context, object, EventType::Normal, reason.as_str(), note).await;
 }
 
+/// Publishes a warning.
+pub async fn warning<K: Resource<DynamicType = ()>>(
+    context: &Context,
+    object: &K,
+    reason: Reason,
+    note: &str,
+) {
+    publish(context, object, EventType::Warning, reason.as_str(), note).await;
+}
+
 /// Publishes that the operator reverted the changes of another field manager to one of its objects. Two controllers that
 /// disagree fill no API server: the repairs of an object are counted in one event.
 pub async fn repaired<K: Resource<DynamicType = ()>>(

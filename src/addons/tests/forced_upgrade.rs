@@ -126,6 +126,11 @@ fn noted_addon_is_upgraded_once_more_after_the_upgrade() {
     ] {
         assert_eq!(after(&changes.iter().collect::<Vec<_>>()), expected, "{why}");
     }
+    let of_another_release = format!("docker-demo-1-34-v0/{NEW}");
+    let again = twice(NEW, &[&annotated(&[(REPEAT_AFTER, &of_another_release)])]);
+    let due = decided(again).due;
+    assert_eq!(due.len(), 1, "the class has changed since the upgrade");
+    assert_eq!(due[0].1, format!("{of_another_release}/1/{NOW}"));
     let rolled_back = [&noted, &asked(&now), &handled(&now), &helm(3, "rollback")];
     assert_eq!(after(&rolled_back), "waits", "Helm has rolled it back");
 }

@@ -110,6 +110,12 @@ fn due(more: &Value) -> Scene {
     scene
 }
 
+/// Returns the changes of a Cluster that Cluster API has begun to upgrade.
+fn begun() -> Value {
+    let pending = json!({"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"});
+    json!({"metadata": {"annotations": pending}, "status": {"conditions": []}})
+}
+
 fn without_applied_cni(mut scene: Scene) -> Scene {
     let at = scene.objects.iter().position(|object| object.addon() == Some("cni")).unwrap();
     scene.objects.remove(at);
@@ -129,7 +135,7 @@ fn decided(scene: &Scene) -> (Phase, Option<HookChange>, usize) {
 #[test]
 fn gate_opens_when_the_addons_are_applied() {
     let not_awaited = json!({"status": {"conditions": []}});
-    let begun = json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}});
+    let begun = begun();
     let forced = json!({"metadata": {"annotations": {OPEN_UPGRADE_GATE: "v1.34.2"}}});
     let without_hook = json!({"metadata": {"annotations": null}});
     let rows: Vec<(Scene, _, &str)> = vec![
@@ -187,12 +193,7 @@ fn opening_is_confirmed_by_what_the_api_server_has() {
         (due(&json!({"spec": {"topology": {"classRef": {"name": "docker-demo-1-34-v2"}}}})), "another class"),
         (due(&json!({"spec": {"topology": {"version": "v1.34.3"}}})), "another version"),
         (due(&json!({"spec": {"topology": {"version": "v1.34.1"}}})), "it went back"),
-        (
-            due(
-                &json!({"metadata": {"annotations": {"runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade"}}}),
-            ),
-            "Cluster API has begun",
-        ),
+        (due(&begun()), "Cluster API has begun"),
     ];
     for (now, why) in rows {
         assert!(!is_confirmed(&now), "{why}");
@@ -229,6 +230,41 @@ fn unreadable_control_plane_has_a_stand_in() {
     assert_eq!(instead(&inputs(&reconciled(2), None)), "v1.33.0", "it was done with an earlier version");
     let unnamed = inputs(&json!({"spec": {"controlPlaneRef": null}}), None);
     assert_eq!(ControlPlane::of(&unnamed, Some("v1.33.0")), ControlPlane::Unnamed);
+
+    // Without a stand-in, an initialized control plane may have any version.
+    let new = json!({"status": {"initialization": {"controlPlaneInitialized": false}}});
+    for (changes, expected) in [(json!({}), Phase::Requested), (new, Phase::Steady)] {
+        let inputs = inputs(&changes, None);
+        let upgrade = Upgrade::new(&inputs.cluster, Gate::Enforced, ControlPlane::of(&inputs, None));
+        assert_eq!(upgrade.phase, expected, "{changes}");
+        let says = upgrade.report(&inputs.cluster).unreadable.unwrap();
+        assert_eq!(says.contains("waits for its upgrade"), expected == Phase::Requested, "{says}");
+    }
+}
+
+/// Cluster API before 1.12 waits for the annotation while an earlier upgrade is not over.
+#[test]
+fn next_upgrade_waits_before_the_end_of_an_earlier_one() {
+    let says = |message: &str| {
+        let condition = json!({"type": "TopologyReconciled", "status": "False", "message": message});
+        json!({"conditions": [condition]})
+    };
+    let waits = format!("hook \"BeforeClusterUpgrade\" is blocking: annotation [{UPGRADE_HOOK}] is set");
+    let pending = ("runtime.cluster.x-k8s.io/pending-hooks", "AfterClusterUpgrade");
+    for (hook, message, current, expected) in [
+        (Some("v1.34.0"), waits.as_str(), "v1.34.0", Phase::Waiting),
+        (Some("v1.34.0"), "KubeadmControlPlane rolling out", "v1.34.0", Phase::Upgrading),
+        (None, waits.as_str(), "v1.34.0", Phase::Upgrading),
+        (Some("v1.34.0"), waits.as_str(), "v1.35.0", Phase::Upgrading),
+    ] {
+        let annotations = json!({UPGRADE_HOOK: hook, pending.0: pending.1});
+        let cluster = cluster(&json!({
+            "metadata": {"annotations": annotations}, "spec": {"topology": {"version": "v1.35.0"}},
+            "status": says(message),
+        }));
+        let upgrade = Upgrade::new(&cluster, Gate::Enforced, ControlPlane::Version(current.to_owned()));
+        assert_eq!(upgrade.phase, expected, "{hook:?} {message} {current}");
+    }
 }
 
 #[test]

@@ -174,6 +174,15 @@ impl ClusterTarget {
         answer.map(drop).map_err(|error| self.failed(&error))
     }
 
+    /// Removes an annotation. Returns whether the Cluster exists.
+    pub(in crate::cli) async fn remove_annotation(&self, annotation: &str) -> Result<bool, CliError> {
+        let removed = self.annotate(annotation, &Value::Null).await;
+        if removed.is_err() && matches!(self.api.get_opt(&self.key.name).await, Ok(None)) {
+            return Ok(false);
+        }
+        removed.map(|()| true)
+    }
+
     fn failed(&self, error: &kube::Error) -> CliError {
         match error {
             kube::Error::Api(status) if status.is_not_found() => {

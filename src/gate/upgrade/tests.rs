@@ -3,7 +3,7 @@ use super::*;
 const STEADY: UpgradeFacts<'_> = UpgradeFacts {
     gate: Gate::Enforced,
     wanted: "v1.34.3",
-    current: Some("v1.34.3"),
+    current: Current::Version("v1.34.3"),
     has_begun: false,
     is_awaited: false,
     is_done: false,
@@ -51,16 +51,20 @@ fn gate_that_does_not_wait_holds_nothing() {
         }
         let unknown = UpgradeFacts { gate: Gate::Unknown, ..facts };
         assert_eq!((phase(&unknown), hook(&unknown)), (phase(&facts), HookAction::Keep), "{unknown:?}");
+        let forced = UpgradeFacts { forced: Some("v1.35.0"), ..unknown };
+        let expected = if facts.is_due() { HookAction::Remove } else { HookAction::Keep };
+        assert_eq!(hook(&forced), expected, "{forced:?}");
     }
 }
 
 #[test]
 fn versions_are_compared_as_texts() {
     let of = |wanted, current| phase(&UpgradeFacts { wanted, current, ..STEADY });
-    assert_eq!(of("v1.35.0", Some("v1.35.0")), Phase::Steady);
-    assert_eq!(of("v1.35.0", Some("1.35.0")), Phase::Requested);
-    assert_eq!(of("v1.35.0+k3s1", Some("v1.35.0")), Phase::Requested);
-    assert_eq!(of("v1.35.0", None), Phase::Steady, "there is no control plane yet");
+    assert_eq!(of("v1.35.0", Current::Version("v1.35.0")), Phase::Steady);
+    assert_eq!(of("v1.35.0", Current::Version("1.35.0")), Phase::Requested);
+    assert_eq!(of("v1.35.0+k3s1", Current::Version("v1.35.0")), Phase::Requested);
+    assert_eq!(of("v1.35.0", Current::None), Phase::Steady, "there is no control plane yet");
+    assert_eq!(of("v1.35.0", Current::Unknown), Phase::Requested, "nothing moves");
 }
 
 #[test]

@@ -15,11 +15,11 @@ use super::super::metrics::Queue;
 use super::super::objects::{ClusterObject, index, owner_reference};
 use super::super::reconcile::ReconcileError;
 use super::super::release::live_owners;
-use super::super::{finalizer, write};
+use super::super::{events, finalizer, write};
 use super::gather::Gathered;
 use super::{REQUEUE_SOON_AFTER, flux_objects, upgrade};
 use crate::addons::{Disown, Heir, LetGo, LetGoFacts, adoption, decide_let_go, is_handover_confirmed};
-use crate::api::{ClusterAddon, ClusterStackRelease, labels};
+use crate::api::{ClusterAddon, ClusterStackRelease, Reason, labels};
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::RequestError;
@@ -82,7 +82,7 @@ async fn let_go(
         return Ok(Next::After(REQUEUE_SOON_AFTER));
     };
     if let Cause::Orphaning { .. } = cause {
-        open_gate(context, key).await?;
+        open_gate(context, key, addon).await?;
     }
     let is_owner = act(context, addon, &decision).await?;
     if is_owner {
@@ -117,13 +117,21 @@ fn decide<'a>(facts: &'a Facts) -> Option<LetGo<'a>> {
     decide_let_go(&LetGoFacts { addon, heir, is_confirmed, owned })
 }
 
-/// Removes the annotation that delays upgrades of a Cluster: nothing of stackflux would remove it later.
-async fn open_gate(context: &Context, key: &Key) -> Result<(), RequestError> {
+/// Removes the annotation that delays upgrades of a Cluster: nothing of stackflux would remove it later. If the API server
+/// refuses that, the addons are orphaned nevertheless.
+async fn open_gate(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<(), RequestError> {
     let Some(cluster) = context.caches.clusters.get(key) else { return Ok(()) };
     if cluster.cluster.annotation(UPGRADE_HOOK).is_none() {
         return Ok(());
     }
-    upgrade::remove_hook(context, &cluster).await?.refusal.map_or(Ok(()), Err)
+    if let Some(refusal) = upgrade::remove_hook(context, &cluster).await?.refusal {
+        let note = format!(
+            "orphaned with the annotation {UPGRADE_HOOK}, which delays its upgrades: run stackflux gate release --all when \
+             the API server lets the Cluster be changed: {refusal}"
+        );
+        events::warning(context, addon, Reason::GateNotWritable, &note).await;
+    }
+    Ok(())
 }
 
 /// Removes the `ClusterAddon` from the owners of its objects. Returns whether it still owns one, according to the API server.

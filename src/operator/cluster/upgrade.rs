@@ -9,6 +9,7 @@ use tracing::info;
 use super::super::context::{Context, Resolution};
 use super::super::objects::{ClusterObject, RelatedObject};
 use super::super::related::{Depth, NotListed};
+use super::super::release::stack_of;
 use super::super::{annotations, write};
 use crate::addons::{
     ControlPlane, Decision, Facts, HookChange, Target, Upgrade, addon_of, has_release, is_opening_confirmed,
@@ -42,8 +43,13 @@ pub(super) fn gather(
     release: Option<&Release>,
 ) -> Result<Gathered, NotListed> {
     let gate = gate(context, &cluster.cluster);
-    if cluster.cluster.paused() || (release.is_none() && gate != Gate::Enforced) {
-        // The kinds that a Cluster of others refers to are not watched.
+    // The kinds that a Cluster of others refers to are not watched. One with the annotation was ours, and waits for it.
+    let is_gated = match gate {
+        Gate::Enforced => true,
+        Gate::Unknown => cluster.cluster.annotation(UPGRADE_HOOK).is_some(),
+        Gate::Off | Gate::NotOurs => false,
+    };
+    if cluster.cluster.paused() || (release.is_none() && !is_gated) {
         let upgrade = Upgrade::new(&cluster.cluster, gate, ControlPlane::Unnamed);
         return Ok(Gathered { inputs: None, upgrade });
     }
@@ -83,17 +89,22 @@ fn gate(context: &Context, cluster: &Cluster) -> Gate {
 }
 
 /// Returns the Kubernetes version of the release that was applied last; `None` if it is not known. Fails before the first
-/// reconcile of that release.
+/// reconcile of that release, if this operator reconciles it.
 fn applied_version(context: &Context, addon: Option<&ClusterAddon>) -> Result<Option<String>, NotListed> {
     let progress = addon.and_then(|addon| addon.status.as_ref()?.release.as_ref());
     let applied = progress.and_then(|it| Some((it.applied_namespace.as_deref()?, it.applied.as_deref()?)));
     let Some((namespace, name)) = applied else { return Ok(None) };
     let key = Key::new(namespace, name);
-    match context.resolution(&key) {
-        Some(Resolution::Usable(resolved)) => Ok(Some(resolved.release.kubernetes.to_string())),
-        None if context.caches.releases.get(&key).is_some() => Err(NotListed),
-        Some(Resolution::Unusable(_)) | None => Ok(None),
+    let resolution = context.resolution(&key);
+    if let Some(Resolution::Usable(resolved)) = resolution {
+        return Ok(Some(resolved.release.kubernetes.to_string()));
     }
+    let Some(release) = context.caches.releases.get(&key) else { return Ok(None) };
+    let recorded = release.status.as_ref().and_then(|status| status.kubernetes_version.clone());
+    if recorded.is_none() && resolution.is_none() && stack_of(context, &release).is_some() {
+        return Err(NotListed);
+    }
+    Ok(recorded)
 }
 
 /// Whether the API server denies that the upgrade has ended that the caches show as ended.

@@ -62,7 +62,7 @@ pub(super) fn upgrade_gate(facts: &GateFacts, old: &ClusterAddonStatus, now: Tim
     let (from, to) = facts.versions.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str()));
     match facts.phase {
         _ if facts.gate == Gate::Off => good(Reason::Off, "the ClusterStack has upgradeGate: Off"),
-        _ if facts.gate != Gate::Enforced => not_ours(facts),
+        _ if facts.gate != Gate::Enforced => not_ours(facts, (from, to)),
         _ if is_not_enforced(facts, old) => unknown(Reason::NotEnforced, &not_enforced(to)),
         Phase::Steady => match &facts.unreadable {
             Some(why) => unknown(Reason::ControlPlaneUnreadable, why),
@@ -170,7 +170,8 @@ fn closed(facts: &GateFacts, (from, to): (&str, &str), since: Timestamp) -> Repo
             (Reason::WaitingForAddons.to_string(), message)
         }
     };
-    Report::new(ConditionStatus::False, &reason, &format!("{message}; {waits}"))
+    let unreadable = facts.unreadable.as_ref().map_or_else(String::new, |why| format!("; {why}"));
+    Report::new(ConditionStatus::False, &reason, &format!("{message}; {waits}{unreadable}"))
 }
 
 /// Lists the addons that are not applied, or the reason why none is delivered; `None` if all are applied.
@@ -190,23 +191,33 @@ fn opened(facts: &GateFacts, (from, to): (&str, &str)) -> String {
     }
 }
 
-/// Reports a Cluster of which it is not known whether its upgrades wait.
-fn not_ours(facts: &GateFacts) -> Report {
+/// Reports a Cluster of which it is not known whether its upgrades wait. With the annotation they do.
+fn not_ours(facts: &GateFacts, (from, to): (&str, &str)) -> Report {
     let unknown = Report::not_yet_reported();
     let Some(Report { reason, message, .. }) = facts.held.clone() else { return unknown };
-    Report::new(ConditionStatus::Unknown, &reason, &message)
+    let waits = if facts.is_upgrade() && facts.hook.is_some() && !facts.is_forced {
+        format!(
+            "; the annotation that delays upgrades stays, and the upgrade from {from} to {to} waits: set the class to that of \
+             a known ClusterStack, or run: stackflux gate open"
+        )
+    } else {
+        String::new()
+    };
+    Report::new(ConditionStatus::Unknown, &reason, &format!("{message}{waits}"))
 }
 
 /// Whether Cluster API upgrades without waiting: the control plane has moved, or moves, with an annotation from before. An
-/// annotation of another client says nothing.
+/// annotation of another client says nothing. That client may also have moved the Cluster here, which has a control plane
+/// since long ago, and no status of it.
 fn is_not_enforced(facts: &GateFacts, old: &ClusterAddonStatus) -> bool {
     let hook = facts.hook.as_deref().filter(|hook| !hook.is_empty() && facts.foreign.is_none());
+    let is_without_hooks = facts.is_without_hooks && facts.foreign.is_none();
     let to = facts.versions.as_ref().map(|(_, to)| to.as_str());
     let has_moved = to.is_some() && hook.is_some() && hook != to;
     let gate = old.conditions.iter().find(|before| before.type_ == ConditionType::UpgradeGate.as_str());
     let is_known = gate.is_some_and(|gate| gate.reason == Reason::NotEnforced.as_str());
     match facts.phase {
-        Phase::Steady => has_moved || facts.is_without_hooks || is_known,
+        Phase::Steady => has_moved || is_without_hooks || is_known,
         Phase::Upgrading => has_moved,
         Phase::Requested | Phase::Waiting | Phase::Open => false,
     }
@@ -214,8 +225,8 @@ fn is_not_enforced(facts: &GateFacts, old: &ClusterAddonStatus) -> bool {
 
 fn not_enforced(to: &str) -> String {
     format!(
-        "Cluster API did not wait for the addons on its way to {to}, or will not: start it with the feature gate \
-         RuntimeSDK"
+        "Cluster API did not wait for the addons on its way to {to}, or will not: start it with the feature gate RuntimeSDK. \
+         This is reported until the next upgrade"
     )
 }
 

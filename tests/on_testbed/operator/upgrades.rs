@@ -3,10 +3,12 @@
 //! The scenarios run side by side on one testbed, each with an operator, ClusterStacks and Clusters of its own.
 
 mod charts;
+mod drifted;
 mod edits;
 mod first;
 mod gitops;
 mod interruptions;
+mod leaving;
 mod mended;
 mod moved;
 mod order;
@@ -55,7 +57,7 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         charts::charts_with_hooks_and_definitions_move_through_the_gate,
     ];
     at_once(&parts, |part| part(&alone.testbed));
-    let more: [Part; 9] = [
+    let more: [Part; 11] = [
         mended::broken_release_is_mended_and_a_waiting_cluster_is_paused_or_deleted,
         gitops::clusters_come_from_git_and_one_with_the_annotation,
         gitops::addons_are_delivered_through_git,
@@ -65,6 +67,8 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         stuck::cluster_api_cannot_apply_the_class,
         moved::waiting_cluster_moves_to_another_management_cluster,
         gitops::addons_wait_for_their_pull_requests,
+        leaving::annotation_follows_the_class,
+        drifted::class_is_corrected_once_and_no_machine_is_replaced,
     ];
     at_once(long(&more, &[]), |part| part(&alone.testbed));
     drop(alone);

@@ -1,4 +1,5 @@
-//! Upgrades in which the operator cannot write the annotation, or does not write the addons itself.
+//! Upgrades in which the operator cannot write the annotation, does not know whether it may, or does not write the addons
+//! itself.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use serde_json::json;
 
 use super::fixture::ADDON;
 use super::git;
-use super::upgrades::OLD;
+use super::upgrades::{NEW, OLD, annotated, has_hook, topology};
 use crate::api_server::ApiServer;
 use crate::flux::number;
 use crate::properties::{run, settle};
@@ -47,5 +48,30 @@ fn gate_waits_for_commits() {
         settle(simulation);
         simulation.expect_upgraded();
         assert!(simulation.uninstalled().is_empty());
+    });
+}
+
+/// Which `ClusterStack` the class belongs to is not known: the annotation stays, the status says that the upgrade waits, and a user
+/// opens the gate. The next class is that of a release again.
+#[test]
+fn unknown_class_waits_until_it_is_forced() {
+    run("upgrade-unknown", |simulation| {
+        simulation.deliver_before_upgrade(&json!({}));
+        simulation.merge("Cluster", "one", &topology("docker-other-1-34-v1", NEW));
+        settle(simulation);
+        simulation.expect("ClusterAddon", ADDON, "UpgradeGate", "Unknown ClassUnknown");
+        let upgrade = simulation.field("ClusterAddon", ADDON, "/status/upgrade/to");
+        assert_eq!((upgrade, simulation.control_plane_version()), (json!(NEW), json!(OLD)));
+        assert!(has_hook(&simulation.get("Cluster", "one").unwrap()));
+
+        let open = annotated("clusterstack.x-k8s.io/open-upgrade-gate", &json!(NEW));
+        simulation.merge("Cluster", "one", &open);
+        settle(simulation);
+        assert_eq!(simulation.control_plane_version(), NEW);
+        assert!(simulation.uninstalled().is_empty());
+        simulation.upgrade("one", PATCHED);
+        settle(simulation);
+        simulation.expect_ready_at("one", PATCHED);
+        assert!(has_hook(&simulation.get("Cluster", "one").unwrap()), "for the next upgrade");
     });
 }

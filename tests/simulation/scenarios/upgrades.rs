@@ -13,21 +13,21 @@ use crate::repository::{PATCHED, V2};
 /// The version of the first releases.
 pub(super) const OLD: &str = "v1.34.0";
 /// The version of [`PATCHED`].
-const NEW: &str = "v1.34.1";
+pub(super) const NEW: &str = "v1.34.1";
 /// The request to repeat the upgrade of an addon after that of the Cluster.
 const REPEATED: &str = "docker-demo-1-34-v6/v1.34.1";
 /// The annotation that makes Cluster API accept another version while an upgrade waits.
 const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
 
-fn topology(class: &str, version: &str) -> Value {
+pub(super) fn topology(class: &str, version: &str) -> Value {
     json!({"spec": {"topology": {"classRef": {"name": class}, "version": version}}})
 }
 
-fn annotated(annotation: &str, value: &Value) -> Value {
+pub(super) fn annotated(annotation: &str, value: &Value) -> Value {
     json!({"metadata": {"annotations": {annotation: value}}})
 }
 
-fn has_hook(cluster: &Value) -> bool {
+pub(super) fn has_hook(cluster: &Value) -> bool {
     !cluster["metadata"]["annotations"][UPGRADE_HOOK].is_null()
 }
 

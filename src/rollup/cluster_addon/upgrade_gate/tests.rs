@@ -68,7 +68,26 @@ fn gate_reports_why_it_is_closed_or_open() {
             "Unknown ControlPlaneUnreadable",
             "no right",
         ),
-        (GateFacts { is_without_hooks: true, ..gate(Steady) }, "Unknown NotEnforced", "RuntimeSDK"),
+        (
+            GateFacts { gate: Gate::Unknown, held: Some(held(Reason::ClassUnknown)), ..gate(Waiting) },
+            "Unknown ClassUnknown",
+            "because; the annotation that delays upgrades stays, and the upgrade from v1.34.0 to v1.35.0 waits",
+        ),
+        (
+            GateFacts { unreadable: Some("no right".to_owned()), behind: behind(), ..gate(Waiting) },
+            "False WaitingForAddons",
+            "have no effect before it; no right",
+        ),
+        (
+            GateFacts { is_without_hooks: true, ..gate(Steady) },
+            "Unknown NotEnforced",
+            "until the next upgrade",
+        ),
+        (
+            GateFacts { is_without_hooks: true, foreign: Some("clusterctl".to_owned()), ..gate(Steady) },
+            "True NotUpgrading",
+            "has v1.35.0",
+        ),
         (gate(Requested), "False WaitingForClusterAPI", "has not come so far"),
         (
             GateFacts { topology_message: said(), ..gate(Requested) },
