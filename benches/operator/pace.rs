@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stackflux_testbed::{Process, Write};
 
-use crate::ground::{ADDONS, HELM_RELEASES};
+use crate::ground::{ADDONS, CLUSTERS, HELM_RELEASES};
 
 /// Interval at which the use of a process is read; Linux counts in steps of 10 ms.
 const SAMPLING: Duration = Duration::from_millis(10);
@@ -25,7 +25,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace of those writes that concern clusters' addons: `HelmRelease`s, `ClusterAddon`s and their statuses.
+    /// The pace of those writes that concern clusters' addons: `HelmRelease`s, `ClusterAddon`s and their statuses, and the
+    /// annotations of Clusters.
     pub(crate) fn of<'a>(writes: impl Iterator<Item = &'a Write>) -> Self {
         let times: Vec<Timestamp> = writes.filter(|write| is_of_addons(write)).map(time).collect();
         let (from, to) = (times.iter().min().unwrap(), times.iter().max().unwrap());
@@ -43,7 +44,8 @@ impl Pace {
 }
 
 pub(crate) fn is_of_addons(write: &Write) -> bool {
-    write.resource == HELM_RELEASES.plural || write.resource == ADDONS.plural
+    let is_annotation = write.resource == CLUSTERS.plural && write.verb == "patch";
+    write.resource == HELM_RELEASES.plural || write.resource == ADDONS.plural || is_annotation
 }
 
 pub(crate) fn time(write: &Write) -> Timestamp {

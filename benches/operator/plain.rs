@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use kube::api::Patch;
 use serde_json::{Value, json};
+use stackflux::foreign::capi::upgrade::UPGRADE_HOOK;
 
 use crate::ground::{ADDONS, CLUSTERS, HELM_RELEASES};
 use crate::requests::{Api, Objects, status_patch, text};
@@ -38,6 +40,11 @@ impl Bodies {
         Self { addons: Vec::new(), taken_back, helm_releases, statuses }
     }
 
+    /// Number of Clusters whose addons these are.
+    pub(crate) fn clusters(&self) -> usize {
+        self.addons.len()
+    }
+
     /// Number of requests to write all of it.
     pub(crate) fn count(&self) -> usize {
         self.addons.len() + self.taken_back.len() + self.helm_releases.len() + self.statuses.len()
@@ -67,6 +74,9 @@ fn applied(object: &Value) -> Value {
 /// A namespace that the plain client writes into.
 pub(crate) struct Plain<'a> {
     api: &'a Api,
+    clusters: Objects,
+    /// The names of Clusters without the annotation.
+    annotated: Vec<String>,
     addons: Objects,
     helm_releases: Objects,
     /// UIDs of the `ClusterAddon`s, by name.
@@ -75,8 +85,9 @@ pub(crate) struct Plain<'a> {
 
 impl<'a> Plain<'a> {
     pub(crate) fn new(api: &'a Api, namespace: &str) -> Self {
-        let (addons, helm_releases) = (ADDONS.in_namespace(namespace), HELM_RELEASES.in_namespace(namespace));
-        Self { api, addons, helm_releases, uids: BTreeMap::new() }
+        let [clusters, addons, helm_releases] =
+            [CLUSTERS, ADDONS, HELM_RELEASES].map(|kind| kind.in_namespace(namespace));
+        Self { api, clusters, annotated: Vec::new(), addons, helm_releases, uids: BTreeMap::new() }
     }
 
     /// Writes all of it: `ClusterAddon`s, then the objects that they own, then their statuses.
@@ -90,8 +101,33 @@ impl<'a> Plain<'a> {
         let owner = self.api.create(&CLUSTERS.in_namespace(namespace), std::iter::once(owner));
         let (name, uid) = owner.first().unwrap();
         let addons = bodies.addons.iter().map(|body| owned(body, Some(name), uid));
+        self.patch_clusters();
         self.uids = self.api.apply(&self.addons, addons).into_iter().collect();
         self.update(bodies);
+    }
+
+    /// Creates Clusters, whose class does not exist: the annotation of each one is written later.
+    pub(crate) fn create_clusters(&mut self, count: usize) {
+        let clusters = (0..count).map(|number| {
+            json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+                "metadata": {"name": format!("plain-{number}")},
+                "spec": {"topology": {"classRef": {"name": "none"}, "version": "v1.34.2"}},
+            })
+        });
+        let created = self.api.create(&self.clusters, clusters);
+        self.annotated = created.into_iter().map(|(name, _)| name).collect();
+    }
+
+    /// Adds the annotation that delays upgrades to each Cluster.
+    fn patch_clusters(&self) {
+        let operations =
+            json!([{"op": "add", "path": "/metadata/annotations", "value": {UPGRADE_HOOK: "v1.34.2"}}]);
+        let patches = self
+            .annotated
+            .iter()
+            .map(|name| (name.clone(), Patch::Json(serde_json::from_value(operations.clone()).unwrap())));
+        self.api.patch(&self.clusters, None, patches);
     }
 
     /// Writes `HelmRelease`s, and statuses before and after them.

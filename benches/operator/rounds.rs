@@ -117,21 +117,24 @@ fn work(ground: &Ground) -> Work {
 fn plain_round(ground: &Ground, written: &Written) -> PlainRound {
     let namespace = ground.namespace("plain");
     let mut plain = Plain::new(&ground.api, &namespace);
+    let clusters = written.everything.clusters();
+    plain.create_clusters(clusters);
+    ground.wait_until_quiet(ground.mark());
     let mark = ground.mark();
     plain.create(&written.everything, &namespace);
-    let created = plain_pace(ground, mark, &namespace, &written.everything);
+    let created = plain_pace(ground, mark, &namespace, written.everything.count() + clusters);
     let mark = ground.mark();
     plain.update(&written.difference);
-    let changed = plain_pace(ground, mark, &namespace, &written.difference);
+    let changed = plain_pace(ground, mark, &namespace, written.difference.count());
     ground.clear(&namespace);
     PlainRound { created, changed }
 }
 
-fn plain_pace(ground: &Ground, mark: stackflux_testbed::Mark, namespace: &str, bodies: &Bodies) -> Pace {
+fn plain_pace(ground: &Ground, mark: stackflux_testbed::Mark, namespace: &str, count: usize) -> Pace {
     ground.wait_until_quiet(mark);
     let writes = ground.audit().writes_since(mark).unwrap();
     let pace = Pace::of(writes.iter().filter(|write| write.namespace == namespace));
-    assert_eq!(pace.count, bodies.count(), "the plain client writes each object once");
+    assert_eq!(pace.count, count, "the plain client writes each object once");
     pace
 }
 
@@ -140,7 +143,8 @@ fn plain_pace(ground: &Ground, mark: stackflux_testbed::Mark, namespace: &str, b
 fn is_needed(operator: &OperatorRound, clusters: usize) -> bool {
     let (releases, addons, statuses) =
         ("helmreleases patch", "clusteraddons patch", "clusteraddons/status patch");
-    let new = [(releases, 4 * clusters), (addons, clusters), (statuses, clusters)];
+    let new =
+        [(releases, 4 * clusters), (addons, clusters), (statuses, clusters), ("clusters patch", clusters)];
     let moved = [(releases, clusters), (statuses, 2 * clusters)];
     let mut needed = true;
     for (what, work, expected) in

@@ -40,9 +40,12 @@ pub(super) async fn remove_unchanged<K: Stored>(
 }
 
 async fn write<K: Stored>(context: &Context, object: &K, operations: Value) -> Result<Arc<K>, RequestError> {
-    let kind = object.resource();
-    let written = context.api.patch(&Key::of(object), operations, &kind).await?;
-    Ok(K::cache(&context.caches, &kind).written(written))
+    let (key, kind) = (Key::of(object), object.resource());
+    let cache = K::cache(&context.caches, &kind);
+    // The watch may report the write before the API server answers: it is no reason to reconcile again.
+    let _writing = cache.writing(&key);
+    let written = context.api.patch(&key, operations, &kind).await?;
+    Ok(cache.written(written))
 }
 
 /// Sets or unsets `spec.suspend` of this Flux object, but not of another object with the same name. The field has a separate
