@@ -14,6 +14,7 @@
 pub mod cluster_addon;
 pub mod cluster_stack;
 pub mod cluster_stack_release;
+pub mod components;
 pub mod conditions;
 mod definitions;
 pub mod delivery;
@@ -30,6 +31,7 @@ pub mod upstream;
 pub use cluster_addon::{ClusterAddon, ClusterAddonSpec, ClusterAddonStatus};
 pub use cluster_stack::{ClusterStack, ClusterStackSpec, ClusterStackStatus};
 pub use cluster_stack_release::{ClusterStackRelease, ClusterStackReleaseSpec, ClusterStackReleaseStatus};
+pub use components::ComponentSettings;
 pub use conditions::{ConditionType, Reason};
 pub use definitions::custom_resource_definitions;
 pub use delivery::{Delivery, DeliveryMode, GitDelivery};

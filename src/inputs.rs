@@ -5,6 +5,7 @@
 
 pub mod claim;
 pub mod cluster;
+pub mod components;
 pub mod consent;
 pub mod content;
 pub mod defaults;

@@ -19,6 +19,7 @@ pub mod values;
 mod addons;
 mod chart;
 mod class;
+mod components;
 mod content;
 mod document;
 mod duplicates;
@@ -36,13 +37,16 @@ use gotemplate::Template;
 #[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency, KnownAs};
+pub use components::{
+    COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, OciReference, is_manifest_digest,
+};
 pub use content::is_needed_by_a_chart;
 #[cfg(feature = "shell")]
 pub(crate) use content::link_findings;
 pub use digest::Digest;
 pub use files::{File, Files, Limits, PathError};
 pub use finding::{Finding, Findings, Reason, Severity};
-pub use metadata::Components;
+pub use metadata::PartVersions;
 pub use stages::{Action, Hook, Stage, Wait, WaitObject};
 
 /// The directory of the cluster class in an unpacked release.
@@ -74,11 +78,11 @@ pub struct Release {
     /// The full Kubernetes version that it is for.
     pub kubernetes: KubernetesVersion,
     /// The versions of its parts, as `metadata.yaml` has them.
-    pub components: Components,
+    pub parts: PartVersions,
     /// The chart of the cluster class.
     pub cluster_class: Chart,
-    /// The addons that a stage applies, in the order in which stages name them first; in the single-chart form the
-    /// one addon `cluster-addon`.
+    /// The addons that a stage applies, in the order in which stages name them first; in the single-chart form the addon
+    /// `cluster-addon` and all components.
     pub addons: Vec<Addon>,
     /// The stages of each hook, in the file's order. Empty in the single-chart form.
     pub stages: BTreeMap<Hook, Vec<Stage>>,
@@ -92,42 +96,59 @@ pub struct Release {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Addon {
-    /// Its name, which is its directory.
+    /// Its name, which is its directory, or that of a component.
     pub name: AddonName,
     /// The content of the addon.
     pub kind: AddonKind,
-    /// Its directory in the release: `cluster-addon/cni`, or `cluster-addon` in the single-chart form.
+    /// Its place in the release: the directory `cluster-addon/cni`, `cluster-addon` in the single-chart form, and for a
+    /// component the file `components.yaml`.
     pub path: String,
-    /// The digest of its directory.
+    /// The digest of its directory, or of a component's reference and files.
     pub digest: Digest,
-    /// The template of its values; `None` where no cluster's facts reach it, and for plain manifests.
+    /// The template of its values, or of the substitutions of a component's manifests; `None` where no cluster's facts reach
+    /// it, and for plain manifests.
     pub template: Option<ValuesTemplate>,
 }
 
 impl Addon {
-    /// Returns the chart of the addon; `None` if the addon is plain manifests.
+    /// Returns the chart in the release; `None` if the addon is plain manifests or a component.
     #[must_use]
     pub fn chart(&self) -> Option<&Chart> {
         match &self.kind {
             AddonKind::Chart(chart) => Some(chart),
-            AddonKind::Manifests => None,
+            AddonKind::Manifests | AddonKind::Component(_) => None,
+        }
+    }
+
+    /// Returns the reference to content outside of the release; `None` if the addon is a directory.
+    #[must_use]
+    pub fn component(&self) -> Option<&Component> {
+        match &self.kind {
+            AddonKind::Component(component) => Some(component),
+            AddonKind::Manifests | AddonKind::Chart(_) => None,
         }
     }
 
     /// Whether it is a Helm chart, and not plain manifests.
     #[must_use]
     pub fn is_chart(&self) -> bool {
-        self.chart().is_some()
+        match &self.kind {
+            AddonKind::Chart(_) => true,
+            AddonKind::Manifests => false,
+            AddonKind::Component(component) => component.form == ComponentForm::Chart,
+        }
     }
 }
 
 /// The content of an addon: a chart or manifests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum AddonKind {
     /// A Helm chart.
     Chart(Box<Chart>),
     /// Kubernetes manifests, without a `Chart.yaml`.
     Manifests,
+    /// A chart or manifests of another repository.
+    Component(Box<Component>),
 }
 
 /// A values template and where it stands.
@@ -162,10 +183,15 @@ pub struct Loaded {
 }
 
 impl Release {
-    /// Returns the hooks at which an addon is applied; none in the single-chart form.
+    /// Returns the hooks at which an addon is applied. In the single-chart form these are none for the chart, and all for a
+    /// component.
     pub fn hooks_of(&self, addon: &AddonName) -> impl Iterator<Item = Hook> {
         let applies = |stage: &Stage| stage.addon == *addon && stage.action == Action::Apply;
-        self.stages.iter().filter(move |(_, stages)| stages.iter().any(applies)).map(|(hook, _)| *hook)
+        let is_listed =
+            move |hook: Hook| self.stages.get(&hook).is_some_and(|stages| stages.iter().any(applies));
+        let is_everywhere = self.form == Form::SingleChart
+            && self.addon(addon).is_some_and(|addon| addon.component().is_some());
+        Hook::ALL.into_iter().filter(move |hook| is_everywhere || is_listed(*hook))
     }
 
     /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all
@@ -232,13 +258,13 @@ impl Release {
         let node_images = files
             .has_directory(NODE_IMAGES)
             .then(|| NodeImages { path: NODE_IMAGES.to_owned(), digest: Digest::of(files, NODE_IMAGES) });
-        let (kubernetes, components) = metadata?;
+        let (kubernetes, parts) = metadata?;
         Some(Self {
             name: name.clone(),
             form,
             packed: false,
             kubernetes,
-            components,
+            parts,
             cluster_class: cluster_class?,
             addons,
             stages,
@@ -253,12 +279,14 @@ impl Release {
         limits: &mut Limits,
         findings: &mut Findings,
     ) -> (Form, BTreeMap<Hook, Vec<Stage>>, Vec<Addon>) {
-        if let Some((stages, complete)) = stages::read(files, limits, findings) {
-            let addons = addons::read_staged(files, &stages, complete, limits, findings);
+        let components = components::read(files, limits, findings);
+        if let Some((stages, complete)) = stages::read(files, &components, limits, findings) {
+            let stages_or_all = complete.then_some(&stages);
+            let addons = addons::read_staged(files, stages_or_all, components, limits, findings);
             (Form::MultiStage, stages, addons)
         } else {
-            let addon = addons::read_single(files, limits, findings);
-            (Form::SingleChart, BTreeMap::new(), addon.into_iter().collect())
+            let addons = addons::read_single(files, components, limits, findings);
+            (Form::SingleChart, BTreeMap::new(), addons)
         }
     }
 

@@ -60,7 +60,9 @@ pub fn judge(object: &FluxObject, expected: &Expected, moment: &Moment) -> Verdi
     match &object.status {
         KindStatus::HelmRelease(status) => helm_release::helm_release(object, status, expected, moment),
         KindStatus::Kustomization(status) => kustomization::kustomization(object, status, expected, moment),
-        KindStatus::GitRepository(status) => source::git_repository(object, status, expected, moment),
+        KindStatus::GitRepository(status) | KindStatus::OCIRepository(status) => {
+            source::repository(object, status, expected, moment)
+        }
         KindStatus::HelmChart(status) => source::helm_chart(object, status, expected, moment),
     }
 }

@@ -9,7 +9,7 @@ use crate::plan::PlannedObject;
 /// Returns the note of the last revision of a Helm release from before the write of another content. `present` is the object now,
 /// and `noted` is the note in the status.
 ///
-/// `None` if the values name the content, so that helm-controller itself compares it, if nothing is installed, or if the
+/// `None` if the values or the version name the content, so that helm-controller itself compares it, if nothing is installed, or if the
 /// content did not change since the status had no note.
 pub(super) fn revision_before(
     snapshot: &Snapshot,
@@ -18,7 +18,8 @@ pub(super) fn revision_before(
     noted: Option<&RevisionBefore>,
 ) -> Option<RevisionBefore> {
     let spec = References::of(field(&planned.value, &["spec"])?);
-    if spec.names_content {
+    // The version of a component's chart names its content, and no mark of it is in the metadata.
+    if spec.names_content || spec.content.is_empty() {
         return None;
     }
     let before = snapshot.existing(planned).filter(|found| !found.refers_to.is_chart_of(&spec));

@@ -135,7 +135,7 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
 fn kept_names(available: &Available, addon: &Addon, planned: &PlannedObject) -> Option<String> {
     let kept = HelmNames::of(field(&planned.value, &["spec"])?)?;
     let HelmNames { release, storage_namespace, .. } = &kept;
-    let wanted = plan::helm_names(available.stack, available.release, &addon.name);
+    let wanted = plan::helm_names(available.stack, available.release, addon);
     (kept != wanted).then(|| {
         format!(
             "keeps Helm release {storage_namespace}/{release}, because Flux would uninstall it under the name \

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
-use super::{Delivery, FluxSettings, StackSource, Upstream, rules, schema};
+use super::{ComponentSettings, Delivery, FluxSettings, StackSource, Upstream, rules, schema};
 
 /// The cluster stack, the releases to offer, and how their addons are delivered.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,9 @@ pub struct ClusterStackSpec {
     /// Settings of the Flux objects that deliver the stack.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flux: FluxSettings,
+    /// Access to the repositories of components, which are addons that releases name instead of containing them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub components: ComponentSettings,
     /// Delivery of the Flux objects to the API server. By default the operator applies them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delivery: Delivery,

@@ -19,6 +19,9 @@ pub(super) const MAX_VERSIONS: usize = 256;
 /// Maximum number of addons with settings in a `ClusterStack`.
 pub(super) const MAX_ADDONS: usize = 64;
 
+/// Maximum number of entries of credentials, and of verifications, for components.
+pub(super) const MAX_CREDENTIALS: usize = 64;
+
 /// Maximum length of a DNS label, of a word of a release's name, and of a version.
 const MAX_LABEL: usize = 63;
 
@@ -44,6 +47,7 @@ static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
         HTTP_URL,
         SECRET_NAME,
         SECRET_KEY,
+        COMPONENT_URL,
     ];
     rules.into_iter().filter_map(|rule| Some((rule.cel, rule.pattern()?))).collect()
 });
@@ -108,6 +112,22 @@ rules! {
     CREDENTIALS: "self.matches('^(ssh://([^@:/?#]+@)?)?[^@?#]*$')",
         "url must not contain credentials, which belong in a Secret, and no query (?) or fragment (#); ssh:// may name \
         a user, and '@' in a path is written as %40";
+    COMPONENT_URL: "self.matches('^((https|http|oci)://[^/@?#]+(/[^@?#]*)?|ssh://([^@/:?#]+@)?[^/@?#]+(/[^@?#]*)?)$')",
+        "url must be the beginning of addresses: https://, ssh://, oci:// or http:// and a host, without credentials";
+    CERTIFICATES_OF_OCI: "!has(self.certSecretRef) || self.url.startsWith('oci://')",
+        "certSecretRef is for oci:// addresses: for Git, put ca.crt into the Secret of secretRef";
+    INSECURE: "!has(self.insecure) || !self.insecure || self.url.startsWith('http://') || \
+        self.url.startsWith('oci://')",
+        "insecure is for http:// and oci:// addresses";
+    PROVIDER_OF_ADDRESS: "!has(self.provider) || (self.url.startsWith('oci://') ? self.provider != 'github' : \
+        self.provider != 'gcp')",
+        "provider github is for Git, and provider gcp for oci:// addresses";
+    VERIFY_GIT: "self.url.startsWith('oci://') || (has(self.secretRef) && !has(self.provider) && \
+        !has(self.matchOIDCIdentity))",
+        "a Git address is verified by secretRef alone: provider and matchOIDCIdentity are for oci:// addresses";
+    VERIFY_OCI: "!self.url.startsWith('oci://') || has(self.secretRef) || (has(self.matchOIDCIdentity) && \
+        (!has(self.provider) || self.provider == 'cosign'))",
+        "an oci:// address is verified by secretRef, or by matchOIDCIdentity with cosign";
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream requires source.git, whose ref may then name only a branch";

@@ -20,9 +20,10 @@ use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::claim::{self, Claim};
+use crate::inputs::components::{ComponentError, ComponentSource, flux_path};
 use crate::inputs::line::Line;
 use crate::inputs::stack::Stack;
-use crate::names::{AddonName, Key, NameError, ObjectName, ReleaseName, Revision};
+use crate::names::{AddonName, Key, NameError, Namespace, ObjectName, ReleaseName, Revision};
 use crate::release::{Addon, Digest, Release};
 
 pub use names::{Names, Owned};
@@ -129,7 +130,7 @@ impl Existing {
         let of = &object.refers_to;
         match object.kind() {
             FluxKind::GitRepository => {
-                let Ok(revision) = of.commit.parse() else { return };
+                let Ok(revision) = of.exact.parse() else { return };
                 self.sources.entry(place.1).or_default().insert(place.0, ExistingSource { revision, digest });
             }
             FluxKind::HelmChart => {
@@ -142,7 +143,8 @@ impl Existing {
                 let key = (addon.to_owned(), digest, beside.clone());
                 self.manifests.entry(key).or_default().insert(of.source.clone());
             }
-            FluxKind::HelmRelease => {}
+            // The reference of a component says which content it is.
+            FluxKind::HelmRelease | FluxKind::OCIRepository => {}
         }
     }
 
@@ -226,6 +228,9 @@ pub enum ContentError {
         "release {0} is neither in the stack repository nor pinned: there is no commit that Flux could fetch"
     )]
     Unpinned(ReleaseName),
+    /// The source of a component cannot be written.
+    #[error(transparent)]
+    Component(#[from] ComponentError),
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -239,7 +244,7 @@ impl ContentError {
             Self::ChartNameCollision { .. } => Reason::ChartNameCollision,
             Self::ReleaseMutated { .. } => Reason::ReleaseMutated,
             Self::Unpinned(_) => Reason::ReleaseNotFound,
-            Self::Name(_) => Reason::Invalid,
+            Self::Component(_) | Self::Name(_) => Reason::Invalid,
         }
     }
 }
@@ -271,6 +276,41 @@ pub struct Content {
     pub claim: Option<Claim>,
     /// The full digest.
     pub digest: Digest,
+    /// The source of a component; `None` for a directory of the stack repository.
+    pub component: Option<ComponentSource>,
+}
+
+impl Content {
+    /// Returns the kind of its source.
+    #[must_use]
+    pub fn source_kind(&self) -> FluxKind {
+        self.component.as_ref().map_or(FluxKind::GitRepository, |source| source.kind)
+    }
+
+    /// Returns kind and name of the object that a `HelmRelease` takes its chart from.
+    #[must_use]
+    pub fn chart_reference(&self) -> (FluxKind, &ObjectName) {
+        match self.source_kind() {
+            FluxKind::OCIRepository => (FluxKind::OCIRepository, &self.source),
+            _ => (FluxKind::HelmChart, &self.chart),
+        }
+    }
+
+    /// Returns the namespace of its source and chart for objects in `consumer`.
+    #[must_use]
+    pub fn source_namespace<'a>(&self, stack: &'a Stack, consumer: &'a Namespace) -> &'a Namespace {
+        match (&self.component, stack.flux.sources) {
+            (Some(_), SourcePlacement::Shared) => &stack.namespace,
+            _ => stack.source_namespace(consumer),
+        }
+    }
+
+    /// Returns the namespace in a reference from `consumer`; `None` for its own.
+    #[must_use]
+    pub fn reference_namespace<'a>(&self, stack: &'a Stack, consumer: &'a Namespace) -> Option<&'a str> {
+        let namespace = self.source_namespace(stack, consumer);
+        (namespace != consumer).then(|| namespace.as_str())
+    }
 }
 
 /// All contents of a release in their sources.
@@ -282,6 +322,24 @@ pub struct Contents {
     pub pins: BTreeMap<ReleaseName, Pin>,
     /// The `HelmChart` of the cluster class.
     pub class: Owned,
+}
+
+impl Contents {
+    /// Returns the commit or the digest of a content.
+    #[must_use]
+    pub fn version_of(&self, content: &Content) -> Option<String> {
+        match &content.component {
+            Some(source) => Some(source.version.clone()),
+            None => Some(self.pins.get(&content.release)?.revision.to_string()),
+        }
+    }
+
+    /// Returns the commit or the digest of the component's source with this name.
+    #[must_use]
+    pub fn component_version(&self, source: &str) -> Option<String> {
+        let mut sources = self.addons.values().filter_map(|content| content.component.as_ref());
+        sources.find(|found| found.name.as_str() == source).map(|found| found.version.clone())
+    }
 }
 
 /// Finds the source of everything in `release`. `catalog` holds the releases of the stack repository.
@@ -308,6 +366,20 @@ pub fn resolve(
     };
     pin(&release.name)?;
     for addon in &release.addons {
+        if let Some(component) = addon.component() {
+            let source = ComponentSource::of(stack, component)?;
+            let content = Content {
+                release: lowest(&stack.line, release, addon, &catalog).clone(),
+                chart: source.chart_name(stack, &addon.name, &component.path)?,
+                claim: Some(Claim::own(stack)),
+                source: source.name.clone(),
+                path: flux_path(&component.path),
+                digest: addon.digest,
+                component: Some(source),
+            };
+            contents.addons.insert(addon.name.clone(), content);
+            continue;
+        }
         let plain = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
         let Owned { name: chart, claim } = owned(FluxKind::HelmChart, plain.as_str())?;
         let kept = if addon.is_chart() {
@@ -323,7 +395,8 @@ pub fn resolve(
         });
         let source_name = pin(&source)?;
         let digest = addon.digest;
-        let content = Content { release: source, source: source_name, path, chart, claim, digest };
+        let component = None;
+        let content = Content { release: source, source: source_name, path, chart, claim, digest, component };
         contents.addons.insert(addon.name.clone(), content);
     }
     Ok(contents)

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::api::cluster_stack::UpgradeGate;
 use crate::api::labels::ALLOWED_NAMESPACES;
 use crate::api::{
-    ClusterStack, Delivery, FluxSettings, GitReference, GitSource, Reason, SourcePlacement,
-    StackSource as Wanted,
+    ClusterStack, ComponentSettings, Delivery, FluxSettings, GitReference, GitSource, Reason,
+    SourcePlacement, StackSource as Wanted,
 };
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::source::{Access, git_repository};
@@ -108,6 +108,8 @@ pub struct Stack {
     pub source: StackSource,
     /// The user's settings for the Flux objects.
     pub flux: FluxSettings,
+    /// Access to the repositories of components.
+    pub components: ComponentSettings,
     /// The delivery of the objects to the API server. Plans do not depend on it.
     pub delivery: Delivery,
     /// Whether upgrades of Clusters to another Kubernetes version wait for their addons.
@@ -171,6 +173,7 @@ impl Stack {
             line: Line::of_stack(&stack.spec),
             source,
             flux: stack.spec.flux.clone(),
+            components: stack.spec.components.clone(),
             delivery: stack.spec.delivery.clone(),
             upgrade_gate: stack.spec.upgrade_gate,
         })

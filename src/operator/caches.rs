@@ -37,6 +37,7 @@ pub struct FluxStore {
     helm_releases: Cache<FluxObject>,
     kustomizations: Cache<FluxObject>,
     git_repositories: Cache<FluxObject>,
+    oci_repositories: Cache<FluxObject>,
     helm_charts: Cache<FluxObject>,
 }
 
@@ -48,6 +49,7 @@ impl FluxStore {
             FluxKind::HelmRelease => &self.helm_releases,
             FluxKind::Kustomization => &self.kustomizations,
             FluxKind::GitRepository => &self.git_repositories,
+            FluxKind::OCIRepository => &self.oci_repositories,
             FluxKind::HelmChart => &self.helm_charts,
         }
     }

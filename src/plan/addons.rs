@@ -1,5 +1,7 @@
 //! The addons of a release in one cluster: a `HelmRelease` per chart, a Kustomization per directory of manifests.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::dependencies::Needed;
@@ -8,9 +10,9 @@ use super::{PlanError, ReleaseInputs, dependencies, presets};
 use crate::api::{Reason, labels};
 use crate::foreign::capi::{Cluster, field};
 use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
-use crate::foreign::flux::kustomize::KustomizationSpec;
+use crate::foreign::flux::kustomize::{KustomizationSpec, PostBuild};
 use crate::foreign::flux::observed::HelmNames;
-use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
@@ -39,16 +41,58 @@ pub(super) fn addon(
         Ok(needed) => needed,
         Err(hold) => return Ok(Err(hold)),
     };
+    let rendered = match &addon.template {
+        Some(source) => values(source, cluster).map(|values| (values, source.file.as_str())),
+        None => Ok((Map::new(), "")),
+    };
+    let (rendered, file) = match rendered {
+        Ok(rendered) => rendered,
+        Err(hold) => return Ok(Err(hold)),
+    };
     if !addon.is_chart() {
-        return manifests(inputs, cluster, addon, content).map(Ok);
+        return match substitutions(rendered, file) {
+            Ok(texts) => manifests(inputs, cluster, addon, content, texts).map(Ok),
+            Err(hold) => Ok(Err(hold)),
+        };
     }
-    match addon.template.as_ref().map_or_else(|| Ok(Map::new()), |source| values(source, cluster)) {
-        Ok(values) => {
-            let values = marked(values, addon, content);
-            helm_release(inputs, cluster, addon, content, values, &needed).map(Ok)
-        }
-        Err(hold) => Ok(Err(hold)),
+    let values = match addon.component() {
+        Some(component) => merged(component.values.clone(), rendered),
+        None => marked(rendered, addon, content),
+    };
+    helm_release(inputs, cluster, addon, content, values, &needed).map(Ok)
+}
+
+/// Returns values with others merged over them, as Helm merges values: maps by key, everything else whole.
+fn merged(mut below: Map<String, Value>, above: Map<String, Value>) -> Map<String, Value> {
+    for (key, value) in above {
+        let value = match (below.remove(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => Value::Object(merged(below, above)),
+            (_, value) => value,
+        };
+        below.insert(key, value);
     }
+    below
+}
+
+/// Returns the texts that Flux substitutes in the manifests of a component: `postBuild.substitute` takes no other values.
+fn substitutions(rendered: Map<String, Value>, file: &str) -> Result<BTreeMap<String, String>, Hold> {
+    let invalid =
+        |message: String| Hold { reason: Reason::ValuesInvalid, message: format!("{file}: {message}") };
+    let is_name = |name: &str| {
+        let mut characters = name.chars();
+        let is_first = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
+        is_first && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
+    };
+    rendered
+        .into_iter()
+        .map(|(name, value)| match value {
+            _ if !is_name(&name) => Err(invalid(format!(
+                "{name:?} is not a variable: use letters, digits and '_', but no digit at its start"
+            ))),
+            Value::String(text) => Ok((name, text)),
+            _ => Err(invalid(format!("the value of {name} must be a string: write it in quotes"))),
+        })
+        .collect()
 }
 
 /// Adds the digest of the content to the values. helm-controller compares name and version of the chart and the values
@@ -122,14 +166,15 @@ fn helm_release(
     });
     let depends_on = depends_on.collect::<Result<_, NameError>>()?;
     let metadata = addon_metadata(cluster, &addon.name, content)?;
-    let by_settings = helm_names(stack, inputs.release, &addon.name);
+    let by_settings = helm_names(stack, inputs.release, addon);
     let names = cluster.installed(metadata.name.as_str()).unwrap_or(&by_settings);
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let chart = content.chart_reference();
     let spec = HelmReleaseSpec {
         chart_ref: Reference {
-            kind: FluxKind::HelmChart,
-            name: content.chart.as_str(),
-            namespace: stack.reference_namespace(namespace),
+            kind: chart.0,
+            name: chart.1.as_str(),
+            namespace: content.reference_namespace(stack, namespace),
         },
         release_name: &names.release,
         target_namespace: &names.target_namespace,
@@ -143,7 +188,8 @@ fn helm_release(
         install: effective.install(),
         upgrade: effective.upgrade(),
         drift_detection: effective.drift_detection(),
-        common_metadata: Some(content_mark(content)),
+        // The version of a component's chart names its content.
+        common_metadata: addon.component().is_none().then(|| content_mark(content)),
         values,
     };
     PlannedObject::flux(Step::Addons, metadata, spec)
@@ -153,12 +199,14 @@ fn helm_release(
 /// needs a storage namespace of its own, which must exist. The namespace depends on the form of the addons and not on their
 /// number.
 #[must_use]
-pub fn helm_names(stack: &Stack, release: &Release, addon: &AddonName) -> HelmNames {
-    let adopted = format!("{addon}-helm");
+pub fn helm_names(stack: &Stack, release: &Release, addon: &Addon) -> HelmNames {
+    let adopted = format!("{}-helm", addon.name);
     let (release, storage_namespace) = match (stack.flux.adopt, release.form) {
+        // The Go operator installed no components.
+        _ if addon.component().is_some() => (addon.name.as_str(), NAMESPACE),
         (true, Form::MultiStage) => (ADOPTED_RELEASE, adopted.as_str()),
         (true, Form::SingleChart) => (ADOPTED_RELEASE, NAMESPACE),
-        (false, _) => (addon.as_str(), NAMESPACE),
+        (false, _) => (addon.name.as_str(), NAMESPACE),
     };
     HelmNames {
         release: release.to_owned(),
@@ -172,15 +220,16 @@ fn manifests(
     cluster: &ClusterInputs,
     addon: &Addon,
     content: &Content,
+    substitute: BTreeMap<String, String>,
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
     let spec = KustomizationSpec {
         source_ref: Reference {
-            kind: FluxKind::GitRepository,
+            kind: content.source_kind(),
             name: content.source.as_str(),
-            namespace: stack.reference_namespace(namespace),
+            namespace: content.reference_namespace(stack, namespace),
         },
         path: &content.path,
         prune: true,
@@ -191,8 +240,12 @@ fn manifests(
         interval: &effective.interval,
         retry_interval: presets::RETRY_INTERVAL,
         timeout: &effective.timeout,
+        post_build: (!substitute.is_empty()).then_some(PostBuild { substitute }),
     };
     let mut metadata = addon_metadata(cluster, &addon.name, content)?;
+    if addon.component().is_some() {
+        return PlannedObject::flux(Step::Addons, metadata, spec);
+    }
     // A later plan keeps the source because of this digest: there is no HelmChart that names the content.
     metadata.annotations.insert(labels::CONTENT_DIGEST, content.digest.to_string());
     PlannedObject::flux(Step::Addons, metadata, spec)

@@ -107,6 +107,7 @@ pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject
         interval: presets::INTERVAL,
         retry_interval: presets::RETRY_INTERVAL,
         timeout: presets::IMAGE_TIMEOUT,
+        post_build: None,
     };
     let name = ObjectName::of_node_images(&release.name.to_string())?;
     let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, release.name.to_string())], []);

@@ -7,7 +7,7 @@ use crate::api::Reason;
 use crate::gate::Hold;
 use crate::inputs::content::Content;
 use crate::names::AddonName;
-use crate::release::Addon;
+use crate::release::{Addon, COMPONENTS};
 
 /// An addon that must be ready before another one.
 pub(super) struct Needed<'a> {
@@ -30,7 +30,7 @@ impl Needed<'_> {
              dep.status.lastAttemptedGeneration == dep.metadata.generation && \
              dep.status.observedGeneration == dep.metadata.generation && has(dep.status.conditions) && \
              dep.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
-            self.content.chart
+            self.content.chart_reference().1
         )
     }
 }
@@ -38,19 +38,22 @@ impl Needed<'_> {
 /// Finds the dependencies of `addon`. A dependency that can never exist is a hold: Flux would wait for ever.
 pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Needed<'a>>, Hold> {
     let names = declared(inputs, addon.name.as_str());
-    let invalid = |why: String| Hold {
-        reason: Reason::DependencyInvalid,
-        message: format!("spec.flux.addons.{}.dependsOn {why}", addon.name),
+    let by_settings = inputs.stack.flux.addons.get(addon.name.as_str());
+    let place = if by_settings.is_some_and(|settings| !settings.depends_on.is_empty()) {
+        format!("spec.flux.addons.{}.dependsOn", addon.name)
+    } else {
+        format!("dependsOn of {} in {COMPONENTS}", addon.name)
     };
+    let invalid = |why: String| Hold { reason: Reason::DependencyInvalid, message: format!("{place} {why}") };
     if !names.is_empty() && !addon.is_chart() {
         return Err(invalid("is not supported: plain manifests do not wait for a HelmRelease".to_owned()));
     }
     if reaches_itself(inputs, addon) {
         return Err(invalid("leads back to the addon itself".to_owned()));
     }
-    let find = |name: &String| {
+    let find = |name: &&str| {
         let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
-        let found = charts.map(|other| &other.name).find(|other| other.as_str() == name);
+        let found = charts.map(|other| &other.name).find(|other| other.as_str() == *name);
         let needed =
             found.and_then(|addon| Some(Needed { addon, content: inputs.contents.addons.get(addon)? }));
         needed.ok_or_else(|| {
@@ -60,14 +63,25 @@ pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Nee
     names.iter().map(find).collect()
 }
 
-/// Returns the names of dependencies in an addon's settings.
-fn declared<'a>(inputs: &'a ReleaseInputs, addon: &str) -> &'a [String] {
-    inputs.stack.flux.addons.get(addon).map(|settings| settings.depends_on.as_slice()).unwrap_or_default()
+/// Returns the names of dependencies in an addon's settings, and in the list of components.
+fn declared<'a>(inputs: &'a ReleaseInputs, addon: &str) -> Vec<&'a str> {
+    let by_settings = inputs.stack.flux.addons.get(addon);
+    let by_settings =
+        by_settings.into_iter().flat_map(|settings| settings.depends_on.iter().map(String::as_str));
+    let of = inputs.release.addons.iter().find(|known| known.name.as_str() == addon);
+    let by_release = of.and_then(Addon::component).into_iter().flat_map(|component| &component.depends_on);
+    let mut names: Vec<&str> = by_settings.collect();
+    for name in by_release.map(AddonName::as_str) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn reaches_itself(inputs: &ReleaseInputs, addon: &Addon) -> bool {
     let mut seen = BTreeSet::new();
-    let mut next: Vec<&String> = declared(inputs, addon.name.as_str()).iter().collect();
+    let mut next = declared(inputs, addon.name.as_str());
     while let Some(name) = next.pop() {
         if name == addon.name.as_str() {
             return true;

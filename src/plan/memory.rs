@@ -110,7 +110,7 @@ pub fn left_pin(stack: &Stack, source: &FluxObject) -> Option<(String, String)> 
         return None;
     }
     let digest = object.annotations.as_ref()?.get(labels::CONTENT_DIGEST)?;
-    Some((source.refers_to.commit.clone(), digest.clone()))
+    Some((source.refers_to.exact.clone(), digest.clone()))
 }
 
 /// Plans an object again with its present references.
@@ -120,7 +120,7 @@ fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedOb
     match object.kind() {
         FluxKind::GitRepository => {
             let owned = Owned { name: object.name().parse().ok()?, claim };
-            let pin = Pin { revision: refers_to.commit.parse().ok()?, digest: digest.to_owned(), owned };
+            let pin = Pin { revision: refers_to.exact.parse().ok()?, digest: digest.to_owned(), owned };
             sources::pinned(stack, &namespace, &claim::release_of(stack, object.name())?, &pin).ok()
         }
         FluxKind::HelmChart => {
@@ -131,13 +131,14 @@ fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedOb
                 chart: object.name().parse().ok()?,
                 claim,
                 digest: digest.parse().ok()?,
+                component: None,
             };
             // The chart of another directory of the repository may be that of another ClusterStack.
             let directory = release_path(&stack.source.path, &content.release, "");
             let below = content.path.strip_prefix(&directory)?;
             below.starts_with('/').then(|| sources::chart(stack, &namespace, &content).ok())?
         }
-        FluxKind::HelmRelease | FluxKind::Kustomization => None,
+        FluxKind::HelmRelease | FluxKind::Kustomization | FluxKind::OCIRepository => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::PlanError;
@@ -65,7 +66,7 @@ impl Rank {
     pub(super) fn of(id: &ObjectId) -> Self {
         match FluxKind::of(&id.kind) {
             None => Self::Namespace,
-            Some(FluxKind::GitRepository) => Self::Source,
+            Some(FluxKind::GitRepository | FluxKind::OCIRepository) => Self::Source,
             Some(FluxKind::HelmChart) => Self::Chart,
             Some(FluxKind::HelmRelease | FluxKind::Kustomization) => Self::Applied,
         }
@@ -86,13 +87,23 @@ pub struct PlannedObject {
 impl PlannedObject {
     /// Creates a Flux object.
     pub(super) fn flux<Spec: Kind>(step: Step, metadata: Metadata, spec: Spec) -> Result<Self, PlanError> {
+        Self::of_kind(step, Spec::KIND, metadata, spec)
+    }
+
+    /// Creates a Flux object of a kind whose spec is this.
+    pub(super) fn of_kind(
+        step: Step,
+        kind: FluxKind,
+        metadata: Metadata,
+        spec: impl Serialize,
+    ) -> Result<Self, PlanError> {
         let id = ObjectId {
-            api_version: Spec::KIND.api_version().to_owned(),
-            kind: Spec::KIND.to_string(),
+            api_version: kind.api_version().to_owned(),
+            kind: kind.to_string(),
             namespace: metadata.namespace.to_string(),
             name: metadata.name.to_string(),
         };
-        let value = serde_json::to_value(Authored::new(metadata, spec))?;
+        let value = serde_json::to_value(Authored { api_version: kind.api_version(), kind, metadata, spec })?;
         Ok(Self { step, id, value: with_digest(value) })
     }
 

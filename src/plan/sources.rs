@@ -8,6 +8,7 @@ use crate::api::{SourcePlacement, labels};
 use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
 use crate::foreign::flux::{FluxKind, Metadata, Reference};
 use crate::inputs::claim::Claim;
+use crate::inputs::components::ComponentSource;
 use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ObjectName, ReleaseName};
@@ -68,6 +69,11 @@ pub(super) fn chart(
         reconcile_strategy: ReconcileStrategy::Revision,
         interval: presets::PINNED_INTERVAL,
     };
+    if content.component.is_some() {
+        let claim = content.claim.as_ref();
+        let metadata = claimed(stack, namespace, content.chart.clone(), claim, [], []);
+        return PlannedObject::flux(Step::Sources, metadata, spec);
+    }
     let labels = [(labels::RELEASE, content.release.to_string())];
     let annotations = [(labels::CONTENT_DIGEST, content.digest.to_string())];
     let (name, claim) = (content.chart.clone(), content.claim.as_ref());
@@ -94,7 +100,7 @@ pub(super) fn claimed(
 /// Plans the sources and charts of a release, beside its class: they also record where each content comes from.
 pub(super) fn of_release(inputs: &ReleaseInputs) -> Result<Vec<PlannedObject>, PlanError> {
     let stack = inputs.stack;
-    of_addons(inputs, stack.source_namespace(&stack.namespace))
+    of_addons(inputs, &stack.namespace)
 }
 
 /// Plans the sources and charts that the clusters of a namespace need in it: none if sources are shared.
@@ -108,10 +114,31 @@ pub(super) fn of_cluster(
     }
 }
 
-fn of_addons(inputs: &ReleaseInputs, namespace: &Namespace) -> Result<Vec<PlannedObject>, PlanError> {
-    let pins =
-        inputs.contents.pins.iter().map(|(release, pin)| pinned(inputs.stack, namespace, release, pin));
-    let addons = inputs.release.addons.iter().filter(|addon| addon.is_chart());
-    let contents = addons.filter_map(|addon| inputs.contents.addons.get(&addon.name));
-    pins.chain(contents.map(|content| chart(inputs.stack, namespace, content))).collect()
+fn of_addons(inputs: &ReleaseInputs, consumer: &Namespace) -> Result<Vec<PlannedObject>, PlanError> {
+    let (stack, contents) = (inputs.stack, inputs.contents);
+    let namespace = stack.source_namespace(consumer);
+    let pins = contents.pins.iter().map(|(release, pin)| pinned(stack, namespace, release, pin));
+    let mut planned: Vec<PlannedObject> = pins.collect::<Result<_, _>>()?;
+    for addon in &inputs.release.addons {
+        let Some(content) = contents.addons.get(&addon.name) else { continue };
+        let namespace = content.source_namespace(stack, consumer);
+        if let Some(source) = &content.component {
+            planned.push(of_component(stack, namespace, content, source)?);
+        }
+        if addon.is_chart() && content.source_kind() == FluxKind::GitRepository {
+            planned.push(chart(stack, namespace, content)?);
+        }
+    }
+    Ok(planned)
+}
+
+/// Plans the source of a component. It has no label of a release, because several releases have it.
+fn of_component(
+    stack: &Stack,
+    namespace: &Namespace,
+    content: &Content,
+    source: &ComponentSource,
+) -> Result<PlannedObject, PlanError> {
+    let metadata = claimed(stack, namespace, source.name.clone(), content.claim.as_ref(), [], []);
+    PlannedObject::of_kind(Step::Sources, source.kind, metadata, &source.spec)
 }

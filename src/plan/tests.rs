@@ -1,5 +1,6 @@
 //! Plans of a small stack: their objects, their holds, the changes by a new release, and facts that never matter.
 
+mod components;
 pub(crate) mod fixture;
 
 use proptest::prelude::*;

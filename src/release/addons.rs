@@ -3,43 +3,51 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::AddonName;
-use gotemplate::{ParseError, Template};
+use gotemplate::Template;
 
+use super::components::Components;
 use super::digest::Digest;
 use super::document::read_text;
 use super::duplicates;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
 use super::stages::{Action, Hook, Stage};
-use super::{Addon, AddonKind, CLUSTER_ADDON, Chart, ValuesTemplate};
+use super::{Addon, AddonKind, CLUSTER_ADDON, COMPONENTS, Chart, ValuesTemplate};
 
 /// The values template of all addons that have no template of their own.
 pub(super) const COMMON_TEMPLATE: &str = "cluster-addon-values.yaml";
 /// The values template of one addon, in its directory.
 pub(super) const OWN_TEMPLATE: &str = "overwrite.yaml";
 
-/// Reads the addons that a stage applies, in the order in which stages name them first. If the stages are not
-/// `complete`, every directory counts as an addon, so that all findings are reported together.
+/// Reads the addons that a stage applies, in the order in which stages name them first. Without complete stages every
+/// directory and component counts as an addon, so that all findings are reported together.
 pub(super) fn read_staged(
     files: &Files,
-    stages: &BTreeMap<Hook, Vec<Stage>>,
-    complete: bool,
+    stages: Option<&BTreeMap<Hook, Vec<Stage>>>,
+    mut components: Components,
     limits: &mut Limits,
     findings: &mut Findings,
 ) -> Vec<Addon> {
-    let names = if complete {
-        report_without_stage(files, stages, findings);
+    let directories = files.directories(CLUSTER_ADDON);
+    let doubles = components.usable.iter().filter(|(name, _)| directories.contains(name.as_str()));
+    doubles.for_each(|(_, listed)| findings.push(listed.also_directory.clone()));
+    let names = if let Some(stages) = stages {
+        report_without_stage(files, &components, stages, findings);
         applied(stages)
     } else {
-        files.directories(CLUSTER_ADDON).into_iter().filter_map(|name| name.parse().ok()).collect()
+        let directories = directories.into_iter().filter_map(|name| name.parse().ok());
+        directories.chain(components.names.iter().cloned()).collect()
     };
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let path = format!("{CLUSTER_ADDON}/{name}");
+    let mut addons = Vec::new();
+    for name in names {
+        let path = format!("{CLUSTER_ADDON}/{name}");
+        addons.extend(if components.names.contains(&name) {
+            components.usable.remove(&name).map(|listed| listed.addon)
+        } else {
             read_addon(files, name, path, limits, findings)
-        })
-        .collect()
+        });
+    }
+    addons
 }
 
 /// Lists the addons that a stage applies, in the order in which stages name them first.
@@ -49,8 +57,15 @@ pub(super) fn applied(stages: &BTreeMap<Hook, Vec<Stage>>) -> Vec<AddonName> {
     applies.map(|stage| &stage.addon).filter(|name| seen.insert(name.as_str())).cloned().collect()
 }
 
-fn report_without_stage(files: &Files, stages: &BTreeMap<Hook, Vec<Stage>>, findings: &mut Findings) {
+fn report_without_stage(
+    files: &Files,
+    components: &Components,
+    stages: &BTreeMap<Hook, Vec<Stage>>,
+    findings: &mut Findings,
+) {
     let with_stage: BTreeSet<&str> = stages.values().flatten().map(|stage| stage.addon.as_str()).collect();
+    let unnamed = components.usable.iter().filter(|(name, _)| !with_stage.contains(name.as_str()));
+    unnamed.for_each(|(_, listed)| findings.push(listed.without_stage.clone()));
     for directory in files.directories(CLUSTER_ADDON).difference(&with_stage) {
         let path = format!("{CLUSTER_ADDON}/{directory}");
         let message = "no stage of clusteraddon.yaml names this addon: it is not installed";
@@ -59,16 +74,31 @@ fn report_without_stage(files: &Files, stages: &BTreeMap<Hook, Vec<Stage>>, find
     }
 }
 
-/// Reads the one addon of the single-chart form.
-pub(super) fn read_single(files: &Files, limits: &mut Limits, findings: &mut Findings) -> Option<Addon> {
-    if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_none() {
+/// Reads the addons of the single-chart form: the chart, which may be missing if there are components, and these.
+pub(super) fn read_single(
+    files: &Files,
+    components: Components,
+    limits: &mut Limits,
+    findings: &mut Findings,
+) -> Vec<Addon> {
+    let mut addons = Vec::new();
+    if files.get(&format!("{CLUSTER_ADDON}/Chart.yaml")).is_some() {
+        let name = CLUSTER_ADDON.parse().ok();
+        let path = CLUSTER_ADDON.to_owned();
+        addons.extend(name.and_then(|name| read_addon(files, name, path, limits, findings)));
+    } else if files.get(COMPONENTS).is_none() {
         let message = "the release has neither clusteraddon.yaml nor a chart in cluster-addon/";
         let hint = "clusteraddon.yaml selects the multi-stage form, one directory per addon";
         findings.push(Finding::error(Reason::MissingFile, "clusteraddon.yaml", message).hint(hint));
-        return None;
     }
-    let name = CLUSTER_ADDON.parse().ok()?;
-    read_addon(files, name, CLUSTER_ADDON.to_owned(), limits, findings)
+    for (name, listed) in components.usable {
+        if name.as_str() == CLUSTER_ADDON {
+            findings.push(listed.also_directory);
+        } else {
+            addons.push(listed.addon);
+        }
+    }
+    addons
 }
 
 fn read_addon(
@@ -109,18 +139,8 @@ fn read_template(
     match Template::parse(&file, source) {
         Ok(template) => Some(ValuesTemplate { file, template }),
         Err(error) => {
-            findings.push(template_finding(&file, source, &error));
+            findings.push(Finding::of_template(&file, source, &error));
             None
         }
-    }
-}
-
-fn template_finding(file: &str, source: &str, error: &ParseError) -> Finding {
-    let position = error.place.position;
-    let finding = Finding::error(Reason::InvalidTemplate, file, &error.message);
-    let finding = finding.at(position.line as u64, position.column as u64, source);
-    match &error.suggestion {
-        Some(name) => finding.hint(format!("did you mean {name}?")),
-        None => finding,
     }
 }

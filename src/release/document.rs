@@ -305,8 +305,22 @@ impl<'a> Value<'a> {
 }
 
 impl Entry<'_> {
+    /// Creates an error at the key.
+    pub(super) fn error(&self, reason: Reason, message: impl Into<String>) -> Finding {
+        self.value.place(Finding::error(reason, self.value.document.path, message), self.place)
+    }
+
     /// Creates a warning at the key.
     pub(super) fn warning(&self, reason: Reason, message: impl Into<String>) -> Finding {
         self.value.place(Finding::warning(reason, self.value.document.path, message), self.place)
+    }
+
+    /// Warns that the key is never read, unless it is one of these.
+    pub(super) fn check_known(&self, known: &[&str], findings: &mut Findings) {
+        if !known.contains(&self.key) {
+            let message = format!("unknown field {:?}", self.key);
+            let hint = format!("known fields: {}", known.join(", "));
+            findings.push(self.warning(Reason::UnknownField, message).hint(hint));
+        }
     }
 }

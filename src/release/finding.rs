@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use gotemplate::ParseError;
+
 use crate::error::{Class, Classify};
 use crate::names::words;
 use crate::yaml::line_of;
@@ -66,6 +68,10 @@ words! {
         StageWithoutDirectory,
         /// A hook lists the same addon with the same action twice.
         DuplicateStage,
+        /// Two addons or two repositories with one name.
+        DuplicateName,
+        /// A reference to content that can change.
+        MutableReference,
         /// An addon's directory that no stage names.
         AddonWithoutStage,
         /// `metadata.yaml`, `csctl.yaml` or the class chart's name contradicts the release's name.
@@ -181,6 +187,18 @@ impl Finding {
             text: None,
             message,
             hint: reason.remedy().map(str::to_owned),
+        }
+    }
+
+    /// Creates the error about a template that cannot be parsed.
+    #[must_use]
+    pub fn of_template(file: &str, source: &str, error: &ParseError) -> Self {
+        let position = error.place.position;
+        let finding = Self::error(Reason::InvalidTemplate, file, &error.message);
+        let finding = finding.at(position.line as u64, position.column as u64, source);
+        match &error.suggestion {
+            Some(name) => finding.hint(format!("did you mean {name}?")),
+            None => finding,
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const CSCTL: &str = "csctl.yaml";
 
 /// The versions of a release's parts: `versions.components` of `metadata.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Components {
+pub struct PartVersions {
     /// `clusterAddon`: may be older than the release.
     pub cluster_addon: Option<String>,
     /// `nodeImage`.
@@ -26,14 +26,14 @@ pub(super) fn read(
     files: &Files,
     limits: &Limits,
     findings: &mut Findings,
-) -> Option<(KubernetesVersion, Components)> {
+) -> Option<(KubernetesVersion, PartVersions)> {
     if files.get(METADATA).is_some() {
         let document = Document::read(files, METADATA, false, limits, findings)?;
         return read_metadata(name, &document, findings);
     }
     if files.get(CSCTL).is_some() {
         let document = Document::read(files, CSCTL, false, limits, findings)?;
-        return read_csctl(name, &document, findings).map(|kubernetes| (kubernetes, Components::default()));
+        return read_csctl(name, &document, findings).map(|kubernetes| (kubernetes, PartVersions::default()));
     }
     let message = "the release has no metadata.yaml, so its Kubernetes version is unknown";
     let hint = "a release in source form may have a csctl.yaml with config.kubernetesVersion instead";
@@ -45,7 +45,7 @@ fn read_metadata(
     name: &ReleaseName,
     document: &Document<'_>,
     findings: &mut Findings,
-) -> Option<(KubernetesVersion, Components)> {
+) -> Option<(KubernetesVersion, PartVersions)> {
     let root = document.root();
     let versions = root.present("versions", Reason::InvalidField, findings)?;
     if let Some(version) = versions.get("clusterStack") {
@@ -56,7 +56,7 @@ fn read_metadata(
             findings.push(version.error(Reason::MetadataMismatch, message));
         }
     }
-    let components = versions.get("components").map(|components| Components {
+    let components = versions.get("components").map(|components| PartVersions {
         cluster_addon: components.optional("clusterAddon", findings),
         node_image: components.optional("nodeImage", findings),
     });

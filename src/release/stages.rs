@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{AddonName, words};
 
-use super::CLUSTER_ADDON;
+use super::components::Components;
 use super::document::{Document, Entry, Value};
 use super::files::{Files, Limits};
 use super::finding::{Findings, Reason};
+use super::{CLUSTER_ADDON, COMPONENTS};
 
 /// The file whose presence selects the multi-stage form.
 pub(super) const FILE: &str = "clusteraddon.yaml";
 
-/// Maximum number of directories that a hint names.
-const MAX_DIRECTORIES: usize = 20;
+/// Maximum number of addons that a hint names.
+const MAX_NAMES: usize = 20;
 
 words! {
     /// A moment of a cluster's life, by Cluster API's name of the hook.
@@ -81,13 +82,15 @@ pub struct WaitObject {
 /// is left out. `None` if the release is of the single-chart form.
 pub(super) fn read(
     files: &Files,
+    components: &Components,
     limits: &Limits,
     findings: &mut Findings,
 ) -> Option<(BTreeMap<Hook, Vec<Stage>>, bool)> {
     files.get(FILE)?;
     let mut own = Findings::default();
-    let directories = files.directories(CLUSTER_ADDON);
-    let stages = read_hooks(files, Some(&directories), limits, &mut own);
+    let mut addons = files.directories(CLUSTER_ADDON);
+    addons.extend(components.names.iter().map(AddonName::as_str));
+    let stages = read_hooks(files, Some(&addons), limits, &mut own);
     let complete = !own.has_errors();
     findings.extend(own);
     Some((stages, complete))
@@ -103,12 +106,12 @@ pub(super) fn read_alone(
     Some(read_hooks(files, None, limits, findings))
 }
 
-/// The addons' directories; `None` if they are not known.
-type Directories<'a> = Option<&'a BTreeSet<&'a str>>;
+/// The names of directories and components; `None` if they are not known.
+type Known<'a> = Option<&'a BTreeSet<&'a str>>;
 
 fn read_hooks(
     files: &Files,
-    directories: Directories<'_>,
+    known: Known<'_>,
     limits: &Limits,
     findings: &mut Findings,
 ) -> BTreeMap<Hook, Vec<Stage>> {
@@ -125,20 +128,20 @@ fn read_hooks(
     for entry in hooks.entries(findings) {
         let Some(hook) = Hook::ALL.into_iter().find(|hook| hook.as_str() == entry.key) else {
             let message = format!("unknown hook {:?}: its stages are not run", entry.key);
-            let known = Hook::ALL.map(Hook::as_str).join(", ");
-            findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {known}")));
+            let hooks = Hook::ALL.map(Hook::as_str).join(", ");
+            findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {hooks}")));
             continue;
         };
-        stages.insert(hook, read_hook(&entry.value, directories, findings));
+        stages.insert(hook, read_hook(&entry.value, known, findings));
     }
     stages
 }
 
-fn read_hook(list: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Vec<Stage> {
+fn read_hook(list: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut seen = BTreeSet::new();
     for item in list.items(findings) {
-        let Some(stage) = read_stage(&item, directories, findings) else { continue };
+        let Some(stage) = read_stage(&item, known, findings) else { continue };
         if !seen.insert((stage.addon.clone(), stage.action)) {
             let message = format!("the hook lists {} with {} twice", stage.addon, stage.action.as_str());
             findings.push(item.warning(Reason::DuplicateStage, message));
@@ -148,10 +151,10 @@ fn read_hook(list: &Value<'_>, directories: Directories<'_>, findings: &mut Find
     stages
 }
 
-fn read_stage(item: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Option<Stage> {
+fn read_stage(item: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Option<Stage> {
     let entries = item.entries(findings);
     report_unknown(&entries, &["name", "action", "waitForPreCondition", "waitForPostCondition"], findings);
-    let addon = read_addon(item, directories, findings);
+    let addon = read_addon(item, known, findings);
     let action = read_action(item, findings);
     let wait_before = item.get("waitForPreCondition").map(|wait| read_wait(&wait, findings));
     let wait_after = item.get("waitForPostCondition").map(|wait| read_wait(&wait, findings));
@@ -164,7 +167,7 @@ fn read_stage(item: &Value<'_>, directories: Directories<'_>, findings: &mut Fin
     })
 }
 
-fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Findings) -> Option<AddonName> {
+fn read_addon(item: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Option<AddonName> {
     let text = item.required("name", Reason::InvalidField, findings)?;
     let value = item.get("name")?;
     let name = match text.parse::<AddonName>() {
@@ -174,15 +177,16 @@ fn read_addon(item: &Value<'_>, directories: Directories<'_>, findings: &mut Fin
             return None;
         }
     };
-    let Some(directories) = directories.filter(|directories| !directories.contains(name.as_str())) else {
+    let Some(known) = known.filter(|known| !known.contains(name.as_str())) else {
         return Some(name);
     };
-    let message =
-        format!("the stage names the addon {name}, but the directory {CLUSTER_ADDON}/{name} is missing");
-    let known: Vec<_> = directories.iter().copied().take(MAX_DIRECTORIES).collect();
+    let message = format!(
+        "the stage names the addon {name}, but there is neither a directory {CLUSTER_ADDON}/{name} nor a component {name}"
+    );
+    let known: Vec<_> = known.iter().copied().take(MAX_NAMES).collect();
     let hint = match known.as_slice() {
-        [] => format!("{CLUSTER_ADDON}/ has no directories: each addon needs one"),
-        known => format!("existing directories: {}", known.join(", ")),
+        [] => format!("each addon is a directory of {CLUSTER_ADDON}/, or a component of {COMPONENTS}"),
+        known => format!("existing addons: {}", known.join(", ")),
     };
     findings.push(value.error(Reason::StageWithoutDirectory, message).hint(hint));
     None
@@ -240,9 +244,7 @@ fn is_variable(key: &str) -> bool {
 }
 
 fn report_unknown(entries: &[Entry<'_>], known: &[&str], findings: &mut Findings) {
-    for entry in entries.iter().filter(|entry| !known.contains(&entry.key)) {
-        let message = format!("unknown field {:?}", entry.key);
-        let hint = format!("known fields: {}", known.join(", "));
-        findings.push(entry.warning(Reason::UnknownField, message).hint(hint));
+    for entry in entries {
+        entry.check_known(known, findings);
     }
 }

@@ -34,7 +34,7 @@ const RETRY_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 const UNNOTICED: &str = "the upgrade failed, and Helm rolled it back to the previous revision. helm-controller reports \
      success, because both revisions have the same chart version and values; its events say why the upgrade failed";
 
-/// Reads the status of a `HelmRelease`. `expected.version` is the version of the chart.
+/// Reads the status of a `HelmRelease`. `expected.version` is the version of the chart, or the digest of its OCI artifact.
 ///
 /// The rules come from helm-controller 1.6 (`internal/controller`, `internal/reconcile`) and from records of a running
 /// one (`tests/recorded`).
@@ -199,13 +199,12 @@ fn never_installed(object: &FluxObject) -> Option<&Condition> {
 /// Flux sets `Reconciling` at the beginning of every interval and leaves `Ready` true until it acts, so a `Reconciling`
 /// with the reason `Progressing` beside a true `Ready` is a check, not a change.
 fn is_applied(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected) -> bool {
-    let deployed = deployed(status).map(|snapshot| &snapshot.chart_version);
+    let deployed = deployed(status).zip(expected.version.as_deref());
     object.conditions.with("Ready", Status::True).is_some()
         && object.is_observed()
         && (object.conditions.with("Reconciling", Status::True).is_none()
             || is_reconciling(object, "Progressing"))
-        && deployed.is_some()
-        && deployed == expected.version.as_ref()
+        && deployed.is_some_and(|(snapshot, version)| snapshot.has_version(version))
 }
 
 /// Whether Helm rolled back to a revision with the chart version and the values of the failed one, so that
@@ -247,8 +246,9 @@ fn awaited(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected)
         );
     }
     match (deployed(status), &expected.version) {
-        (Some(Snapshot { chart_version, .. }), Some(version)) if chart_version != version => {
-            format!("chart version {version} is expected, {chart_version} is deployed")
+        (Some(snapshot), Some(version)) if !snapshot.has_version(version) => {
+            let what = if version.contains(':') { "the chart of manifest" } else { "chart version" };
+            format!("{what} {version} is expected, {} is deployed", snapshot.version_like(version))
         }
         (Some(Snapshot { chart_version, .. }), None) => format!(
             "chart version {chart_version} is deployed; the expected version is known when the HelmChart is packaged"

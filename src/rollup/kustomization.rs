@@ -2,7 +2,7 @@
 
 use crate::foreign::flux::observed::{FluxObject, KustomizationStatus, Status};
 
-use super::source::holds_commit;
+use super::source::has_version;
 use super::verdict::{Expected, Moment, Verdict, doing};
 
 /// Reasons of `Ready=False` that the manifests do not cause: something else has to happen first.
@@ -18,7 +18,7 @@ pub(super) fn kustomization(
     moment: &Moment,
 ) -> Verdict {
     let not_ready = object.current_with("Ready", Status::False);
-    let attempted = holds_commit(status.last_attempted_revision.as_deref(), expected);
+    let attempted = has_version(status.last_attempted_revision.as_deref(), expected);
 
     let verdict = if let Some(verdict) = Verdict::before_status(object, expected) {
         verdict
@@ -49,7 +49,7 @@ pub(super) fn kustomization(
 fn awaited(object: &FluxObject, status: &KustomizationStatus, expected: &Expected) -> String {
     let is_ready = object.conditions.with("Ready", Status::True).is_some();
     match (&status.last_applied_revision, &expected.version) {
-        (Some(applied), Some(commit)) if is_ready && !holds_commit(Some(applied), expected) => {
+        (Some(applied), Some(commit)) if is_ready && !has_version(Some(applied), expected) => {
             format!("commit {commit} is expected, {applied} is applied")
         }
         _ => doing(object),
@@ -69,5 +69,5 @@ fn is_applied(object: &FluxObject, status: &KustomizationStatus, expected: &Expe
             .is_some_and(|attempt| attempt.last_reconciled_status == "ReconciliationSucceeded"),
         Some(Status::False) | None => false,
     };
-    ready && object.is_observed() && holds_commit(status.last_applied_revision.as_deref(), expected)
+    ready && object.is_observed() && has_version(status.last_applied_revision.as_deref(), expected)
 }

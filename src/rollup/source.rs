@@ -1,13 +1,13 @@
-//! The truth table of sources: `GitRepository` and `HelmChart`.
+//! The truth table of sources: `GitRepository`, `OCIRepository` and `HelmChart`.
 
-use crate::foreign::flux::observed::{FluxObject, GitRepositoryStatus, HelmChartStatus, Status};
+use crate::foreign::flux::observed::{FluxObject, HelmChartStatus, RepositoryStatus, Status};
 
 use super::verdict::{Expected, Moment, Verdict, doing};
 
-/// Reads the status of a `GitRepository`. `expected.version` is the commit.
-pub(super) fn git_repository(
+/// Reads the status of a `GitRepository` or `OCIRepository`. `expected.version` is the commit or the digest.
+pub(super) fn repository(
     object: &FluxObject,
-    status: &GitRepositoryStatus,
+    status: &RepositoryStatus,
     expected: &Expected,
     moment: &Moment,
 ) -> Verdict {
@@ -41,7 +41,7 @@ fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, mome
         Verdict::stalled(object, stalled)
     } else if object.conditions.with("Ready", Status::True).is_some()
         && object.is_observed()
-        && holds_commit(revision, expected)
+        && has_version(revision, expected)
     {
         Verdict::Fetched
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
@@ -52,8 +52,9 @@ fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, mome
         Verdict::Pending
     } else {
         let message = match (revision, &expected.version) {
-            (Some(fetched), Some(commit)) if !holds_commit(revision, expected) => {
-                format!("commit {commit} is expected, {fetched} is fetched")
+            (Some(fetched), Some(version)) if !has_version(revision, expected) => {
+                let what = if version.contains(':') { "manifest" } else { "commit" };
+                format!("{what} {version} is expected, {fetched} is fetched")
             }
             _ => doing(object),
         };
@@ -62,8 +63,10 @@ fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, mome
     moment.judge(verdict, object, expected)
 }
 
-/// Whether a revision (`<branch>@sha1:<commit>` or `sha1:<commit>`, Flux RFC 5) has the expected commit.
-pub(super) fn holds_commit(revision: Option<&str>, expected: &Expected) -> bool {
-    let commit = revision.and_then(|revision| revision.rsplit(':').next());
-    commit.is_some() && commit == expected.version.as_deref()
+/// Whether a revision (`<branch>@sha1:<commit>` or `<tag>@sha256:<digest>`, either without the name, Flux RFC 5) has the
+/// expected commit or digest.
+pub(super) fn has_version(revision: Option<&str>, expected: &Expected) -> bool {
+    let hex = |text: &'_ str| text.rsplit(':').next().map(str::to_owned);
+    let found = revision.and_then(hex);
+    found.is_some() && found == expected.version.as_deref().and_then(hex)
 }

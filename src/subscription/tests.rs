@@ -56,7 +56,7 @@ fn roles_of(spec: &ClusterStackSpec, available: Option<&str>, owned: &str, used:
 
 #[test]
 fn roles_follow_offer_use_and_history() {
-    for (spec, available, owned, used, expected) in [
+    let rows = vec![
         (spec(&["v1"], false, 2), Some("v1 v2"), "", "", "v1=Offered"),
         (spec(&["v1", "v9"], false, 2), Some("v1"), "v1", "", "v1=Offered v9=Offered"),
         (spec(&[], false, 2), Some("v1 v2"), "", "", ""),
@@ -73,7 +73,8 @@ fn roles_follow_offer_use_and_history() {
         // Before the repository was read, no release of a subscribing ClusterStack retires.
         (spec(&[], true, 0), None, "v1 v2", "", "v1=Kept v2=Kept"),
         (spec(&["v2"], false, 0), None, "v1 v2", "", "v1=Retiring v2=Offered"),
-    ] {
+    ];
+    for (spec, available, owned, used, expected) in rows {
         assert_eq!(roles_of(&spec, available, owned, used), expected, "{available:?} {owned} {used}");
     }
 }

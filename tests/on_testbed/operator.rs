@@ -5,6 +5,7 @@ mod by_git;
 mod by_git_killed;
 mod by_git_removal;
 mod by_git_wanted;
+mod components;
 mod contract;
 mod deliver;
 mod diary;

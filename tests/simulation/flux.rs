@@ -25,6 +25,9 @@ const FINALIZER: &str = "finalizers.fluxcd.io";
 /// of its values or its path.
 pub(crate) type Content = (String, String);
 
+/// The kinds that it reconciles.
+const OBJECTS: [&str; 5] = ["GitRepository", "OCIRepository", "HelmChart", "HelmRelease", "Kustomization"];
+
 /// The stand-in for Flux.
 #[derive(Debug, Default)]
 pub(crate) struct Flux {
@@ -96,10 +99,10 @@ impl Flux {
     pub(crate) fn count_pending(&mut self, server: &ApiServer) -> usize {
         for entry in &server.log[self.seen..] {
             let kind = KINDS[entry.place.0].name;
-            if kind == "GitRepository" || kind == "HelmChart" {
+            if ["GitRepository", "OCIRepository", "HelmChart"].contains(&kind) {
                 self.pending.extend(places(server, &["HelmChart", "HelmRelease", "Kustomization"]));
             }
-            if ["GitRepository", "HelmChart", "HelmRelease", "Kustomization"].contains(&kind) {
+            if OBJECTS.contains(&kind) {
                 self.pending.insert(entry.place.clone());
             }
         }
@@ -156,7 +159,7 @@ impl Flux {
             return None;
         }
         if let Some(fleet) = self.fleet.as_mut().filter(|_| kind == "Kustomization" && place.2 == FLEET) {
-            let source = referred(server, "GitRepository", &object, "sourceRef")?;
+            let source = referred(server, &object, "sourceRef")?;
             let revision = source["status"]["artifact"]["revision"].as_str()?;
             if fleet.apply(server, &object, revision.rsplit(':').next()?) {
                 self.pending.insert(place.clone());
@@ -165,6 +168,7 @@ impl Flux {
         }
         let mut status = match kind {
             "GitRepository" => self.fetched(&object)?,
+            "OCIRepository" => fetched_artifact(&object)?,
             "HelmChart" => packaged(server, &object)?,
             "HelmRelease" => self.installed(server, place, &object)?,
             _ => self.applied(server, place, &object)?,
@@ -209,14 +213,15 @@ impl Flux {
             return fleet.fetched(object);
         }
         let commit = object["spec"]["ref"]["commit"].as_str().unwrap_or(COMMITS[self.head].id);
-        let artifact = Repository::shared().artifact(commit);
+        let artifact =
+            Repository::shared().artifact(commit).unwrap_or_else(|| elsewhere(&format!("sha1:{commit}")));
         let message = format!("stored artifact for revision '{commit}'");
         Some(status::done(object, "Succeeded", &message, &json!({"artifact": artifact})))
     }
 
     /// Makes the next step of a `HelmRelease`. Returns the changes of its status.
     fn installed(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
-        let chart = referred(server, "HelmChart", object, "chartRef")?;
+        let chart = referred(server, object, "chartRef")?;
         let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
         let wanted: Content = (version, self.digest_of_values(place, object));
         let attempted = attempted(object, &wanted);
@@ -268,7 +273,7 @@ impl Flux {
 
     /// Makes the next step of a `Kustomization`. Returns the changes of its status.
     fn applied(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
-        let source = referred(server, "GitRepository", object, "sourceRef")?;
+        let source = referred(server, object, "sourceRef")?;
         let revision = source["status"]["artifact"]["revision"].as_str()?.to_owned();
         let content = (revision.clone(), digest(&object["spec"]["path"]));
         let is_attempted = object["status"]["lastAttemptedRevision"] == revision.as_str();
@@ -294,11 +299,31 @@ impl Flux {
     }
 }
 
+/// The status of an `OCIRepository`.
+fn fetched_artifact(object: &Value) -> Option<Value> {
+    let digest = object["spec"]["ref"]["digest"].as_str()?;
+    let message = format!("stored artifact for digest '{digest}'");
+    Some(status::done(object, "Succeeded", &message, &json!({"artifact": elsewhere(digest)})))
+}
+
+/// An artifact of another repository than that of the stack, which nobody fetches.
+fn elsewhere(revision: &str) -> Value {
+    json!({
+        "url": "http://localhost/source.tar.gz", "path": "source.tar.gz", "digest": "sha256:0", "revision": revision,
+        "size": 1, "lastUpdateTime": "2026-11-20T20:42:55Z",
+    })
+}
+
 fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
-    let source = referred(server, "GitRepository", object, "sourceRef")?;
+    let source = referred(server, object, "sourceRef")?;
     let revision = source["status"]["artifact"]["revision"].as_str()?;
     let commit = revision.rsplit(':').next()?;
-    let packaged = Repository::shared().chart_version(commit, object["spec"]["chart"].as_str()?)?;
+    let packaged = match Repository::shared().chart_version(commit, object["spec"]["chart"].as_str()?) {
+        Some(version) => version,
+        // A chart of another repository.
+        None if Repository::shared().artifact(commit).is_none() => "1.0.0",
+        None => return None,
+    };
     let version = match object["spec"]["reconcileStrategy"].as_str()? {
         "Revision" => format!("{}+{}", status::semantic(packaged), &commit[..12]),
         _ => packaged.to_owned(),
@@ -312,8 +337,9 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
 }
 
 /// The object that a reference names, if it is ready in its present generation.
-fn referred(server: &ApiServer, kind: &str, object: &Value, reference: &str) -> Option<Arc<Value>> {
+fn referred(server: &ApiServer, object: &Value, reference: &str) -> Option<Arc<Value>> {
     let reference = &object["spec"][reference];
+    let kind = reference["kind"].as_str()?;
     let namespace = reference.get("namespace").unwrap_or(&object["metadata"]["namespace"]);
     let place = (number(kind), namespace.as_str()?.to_owned(), reference["name"].as_str()?.to_owned());
     let found = server.get(&place)?;

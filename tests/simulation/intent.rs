@@ -21,7 +21,7 @@ use crate::wire::Seen;
 /// The kinds whose states a plan depends on, besides those of sources.
 const INPUTS: [&str; 3] = ["Cluster", "ClusterStack", "ClusterStackRelease"];
 /// The kinds of sources.
-const SOURCES: [&str; 2] = ["GitRepository", "HelmChart"];
+const SOURCES: [&str; 3] = ["GitRepository", "OCIRepository", "HelmChart"];
 
 /// The objects of a Cluster's addons: kind, name and digest of the spec.
 type Addons = BTreeSet<(String, String, String)>;

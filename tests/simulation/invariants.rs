@@ -43,6 +43,11 @@ impl State<'_> {
         self.server.get(&(number(kind), self.namespace.to_owned(), name.to_owned()))
     }
 
+    /// All objects of a kind.
+    pub(crate) fn list(&self, kind: &str) -> Vec<Arc<Value>> {
+        self.server.list(number(kind))
+    }
+
     /// A field of an object, by a JSON pointer; null if there is none.
     pub(crate) fn field(&self, kind: &str, name: &str, pointer: &str) -> Value {
         self.get(kind, name).and_then(|object| object.pointer(pointer).cloned()).unwrap_or_default()

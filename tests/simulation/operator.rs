@@ -314,7 +314,8 @@ fn settings() -> Settings {
 
 /// Whether the watch of a kind has an object: those of Flux's objects except `GitRepository`s have a label selector.
 pub(crate) fn is_selected(kind: usize, object: &Value) -> bool {
-    let has_selector = ["HelmChart", "HelmRelease", "Kustomization"].contains(&KINDS[kind].name);
+    let has_selector =
+        ["OCIRepository", "HelmChart", "HelmRelease", "Kustomization"].contains(&KINDS[kind].name);
     !has_selector || object["metadata"]["labels"][MANAGED_BY] == FIELD_MANAGER
 }
 
@@ -374,6 +375,7 @@ fn late(context: &Context) -> Vec<Late> {
         of(&caches.clusters, enqueue::on_cluster_event),
         of(&caches.namespaces, enqueue::on_namespace_event),
         of(caches.flux.of(FluxKind::GitRepository), enqueue::on_flux_event),
+        of(caches.flux.of(FluxKind::OCIRepository), enqueue::on_flux_event),
         of(caches.flux.of(FluxKind::HelmChart), enqueue::on_flux_event),
         of(caches.flux.of(FluxKind::HelmRelease), enqueue::on_flux_event),
         of(caches.flux.of(FluxKind::Kustomization), enqueue::on_flux_event),

@@ -33,6 +33,10 @@ pub(crate) const WITHOUT_MONITORING: &str = "docker-demo-1-34-v3";
 pub(crate) const MONITORING_AS_MANIFESTS: &str = "docker-demo-1-34-v4";
 /// The second release for another Kubernetes version, with another `cni` and another `monitoring`.
 pub(crate) const PATCHED: &str = "docker-demo-1-34-v6";
+/// The second release with one component of each form.
+pub(crate) const COMPONENTS: &str = "docker-demo-1-34-v7";
+/// The same with another commit, without the artifact, and with a chart instead of manifests.
+pub(crate) const OTHER_COMPONENTS: &str = "docker-demo-1-34-v8";
 /// A release with an invalid file.
 pub(crate) const BROKEN: &str = "docker-demo-1-34-v5";
 
@@ -47,7 +51,7 @@ pub(crate) struct Commit {
 }
 
 /// The commits in order.
-pub(crate) const COMMITS: [Commit; 5] = [
+pub(crate) const COMMITS: [Commit; 6] = [
     Commit { id: "1111111111111111111111111111111111111111", releases: &[V1], mutated: None },
     Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2], mutated: None },
     Commit {
@@ -57,6 +61,11 @@ pub(crate) const COMMITS: [Commit; 5] = [
     },
     Commit { id: "4444444444444444444444444444444444444444", releases: &[V1, V2, BROKEN], mutated: Some(V2) },
     Commit { id: "5555555555555555555555555555555555555555", releases: &[V1, V2, PATCHED], mutated: None },
+    Commit {
+        id: "6666666666666666666666666666666666666666",
+        releases: &[V1, V2, COMPONENTS, OTHER_COMPONENTS],
+        mutated: None,
+    },
 ];
 
 /// The releases of the artifacts, read once for all simulations of the process.
@@ -74,9 +83,9 @@ impl Repository {
         SHARED.get_or_init(Self::read)
     }
 
-    /// The artifact of a commit, as in the status of a `GitRepository`.
-    pub(crate) fn artifact(&self, commit: &str) -> Value {
-        self.artifacts[commit].clone()
+    /// The artifact of a commit, as in the status of a `GitRepository`; `None` if it is one of another repository.
+    pub(crate) fn artifact(&self, commit: &str) -> Option<Value> {
+        self.artifacts.get(commit).cloned()
     }
 
     /// The version of the chart in a directory of a commit.

@@ -2,6 +2,7 @@
 //! for all of them are in `properties.rs`.
 
 mod clusters;
+mod components;
 mod deletion;
 mod delivery;
 mod fixture;

@@ -100,7 +100,8 @@ pub(crate) struct Saved {
 }
 
 /// The kinds whose field managers the operator reads.
-const MANAGERS_READ: &[&str] = &["GitRepository", "HelmChart", "HelmRelease", "Kustomization"];
+const MANAGERS_READ: &[&str] =
+    &["GitRepository", "OCIRepository", "HelmChart", "HelmRelease", "Kustomization"];
 
 /// A connection to the API server.
 #[derive(Clone, Debug)]

@@ -3,10 +3,14 @@
 use std::fmt;
 
 use super::{
-    ADDON_NAMES, AUTHOR, BRANCH, CHANNEL, CREDENTIALS, EITHER_SOURCE, GIT_DELIVERY, HTTP_URL,
-    KUBERNETES_VERSION, MAX_ADDONS, MAX_LABEL, MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY,
-    OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE, PROVIDER, PROVIDER_REFERENCE, REVISION_HISTORY,
-    Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, UPSTREAM_URL, URL, VERSIONS, VERSIONS_OF_CHANNEL,
+    ADDON_NAMES, AUTHOR, BRANCH, CERTIFICATES_OF_OCI, CHANNEL, COMPONENT_URL, CREDENTIALS, EITHER_SOURCE,
+    GIT_DELIVERY, HTTP_URL, INSECURE, KUBERNETES_VERSION, MAX_ADDONS, MAX_CREDENTIALS, MAX_LABEL,
+    MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE,
+    PROVIDER, PROVIDER_OF_ADDRESS, PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME,
+    UPSTREAM, UPSTREAM_URL, URL, VERIFY_GIT, VERIFY_OCI, VERSIONS, VERSIONS_OF_CHANNEL,
+};
+use crate::api::components::{
+    ComponentCredentials, ComponentProvider, ComponentSettings, ComponentSignatures, ComponentVerification,
 };
 use crate::api::git_commit::{GitCommit, LocalReference};
 use crate::api::{
@@ -79,6 +83,7 @@ impl Violations {
             self.source(source);
         }
         self.flux(&spec.flux);
+        self.components(&spec.components);
         self.delivery(&spec.delivery);
         self.check(spec.revision_history_limit <= 1000, "spec.revisionHistoryLimit", REVISION_HISTORY);
     }
@@ -135,6 +140,44 @@ impl Violations {
             let others = addon.depends_on.len() <= MAX_ADDONS && addon.depends_on.iter().all(is_addon);
             self.check(others, &format!("spec.flux.addons[{name}].dependsOn"), ADDON_NAMES);
         }
+    }
+
+    fn components(&mut self, settings: &ComponentSettings) {
+        let counts = [settings.credentials.len(), settings.verify.len()];
+        let are_few = counts.into_iter().all(|count| count <= MAX_CREDENTIALS);
+        self.check(are_few, "spec.components", COMPONENT_URL);
+        for (at, entry) in settings.credentials.iter().enumerate() {
+            self.credentials(entry, &format!("spec.components.credentials[{at}]"));
+        }
+        for (at, entry) in settings.verify.iter().enumerate() {
+            self.verification(entry, &format!("spec.components.verify[{at}]"));
+        }
+    }
+
+    fn credentials(&mut self, entry: &ComponentCredentials, field: &str) {
+        let (url, is_oci) = (&entry.url, entry.url.starts_with("oci://"));
+        self.check(entry.cert_secret_ref.is_none() || is_oci, field, CERTIFICATES_OF_OCI);
+        let has_plain = is_oci || url.starts_with("http://");
+        self.check(!entry.insecure || has_plain, field, INSECURE);
+        let refused = if is_oci { ComponentProvider::Github } else { ComponentProvider::Gcp };
+        self.check(entry.provider != Some(refused), field, PROVIDER_OF_ADDRESS);
+        self.check(COMPONENT_URL.fits(url, MAX_URL), &format!("{field}.url"), COMPONENT_URL);
+        self.secret(entry.secret_ref.as_ref(), &format!("{field}.secretRef"));
+        self.secret(entry.cert_secret_ref.as_ref(), &format!("{field}.certSecretRef"));
+        self.secret(entry.proxy_secret_ref.as_ref(), &format!("{field}.proxySecretRef"));
+    }
+
+    fn verification(&mut self, entry: &ComponentVerification, field: &str) {
+        let (url, has_secret) = (&entry.url, entry.secret_ref.is_some());
+        let has_identity = !entry.match_oidc_identity.is_empty();
+        let is_keyless = has_identity && entry.provider != Some(ComponentSignatures::Notation);
+        if url.starts_with("oci://") {
+            self.check(has_secret || is_keyless, field, VERIFY_OCI);
+        } else {
+            self.check(has_secret && entry.provider.is_none() && !has_identity, field, VERIFY_GIT);
+        }
+        self.check(COMPONENT_URL.fits(url, MAX_URL), &format!("{field}.url"), COMPONENT_URL);
+        self.secret(entry.secret_ref.as_ref(), &format!("{field}.secretRef"));
     }
 
     fn delivery(&mut self, delivery: &Delivery) {

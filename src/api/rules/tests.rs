@@ -95,7 +95,7 @@ fn branch_rule_agrees_with_git() {
 
 #[test]
 fn pattern_is_that_of_cel() {
-    assert_eq!(PATTERNS.len(), 10, "each pattern compiles");
+    assert_eq!(PATTERNS.len(), 11, "each pattern compiles");
     for (rule, longest, good, bad) in [
         (PROVIDER, 63, "a1", "a-"),
         (KUBERNETES_VERSION, 15, "1.34", "1x34"),
@@ -104,6 +104,7 @@ fn pattern_is_that_of_cel() {
         (SECRET_NAME, 253, "{cluster}-kubeconfig", "cluster"),
         (SECRET_KEY, 253, "value", "a/b"),
         (UPSTREAM_URL, 2048, "oci://host/stacks", "oci://host/stacks:v1"),
+        (COMPONENT_URL, 2048, "https://git.example.org/team", "https://me@git.example.org"),
     ] {
         assert!(rule.fits(good, longest) && !rule.fits(good, 1), "{good}");
         assert!(!rule.fits(bad, longest), "{bad}");

@@ -32,6 +32,8 @@ pub(super) fn of_addon(addon: &Addon, files: &Files, limits: &Limits) -> Images 
             search.chart(files, &addon.path, values, &chart.dependencies, MAX_LEVELS);
         }
         AddonKind::Manifests => written(files, &addon.path, &["image"], &mut search.images),
+        // Its content is in another repository.
+        AddonKind::Component(_) => {}
     }
     Images { names: search.images.into_iter().collect(), unreadable: search.unreadable }
 }

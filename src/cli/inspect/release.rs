@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::images;
 use crate::cli::output::{NOTHING, properties, table};
 use crate::names::ReleaseName;
-use crate::release::{Addon, Chart, Dependency, Form, Hook, Limits, Loaded, Release, Stage, Wait};
+use crate::release::{Addon, Chart, Component, Dependency, Form, Hook, Limits, Loaded, Release, Stage, Wait};
 
 /// The content of a release.
 pub(super) struct Contents {
@@ -70,8 +70,8 @@ impl Contents {
             "channel": release.name.version().channel(),
             "digest": release.digest.to_string(),
             "components": {
-                "clusterAddon": release.components.cluster_addon,
-                "nodeImage": release.components.node_image,
+                "clusterAddon": release.parts.cluster_addon,
+                "nodeImage": release.parts.node_image,
             },
             "clusterClass": chart_json(&release.cluster_class),
             "addons": addons.map(|(addon, images)| addon_json(addon, images)).collect::<Value>(),
@@ -104,7 +104,13 @@ impl Contents {
             lines.push(("Node images", format!("{}/ ({})", images.path, images.digest.short())));
         }
         let mut text = properties(&lines);
-        let tables = [self.addon_table(), self.stage_table(), self.field_table(), self.image_table()];
+        let tables = [
+            self.addon_table(),
+            self.component_table(),
+            self.stage_table(),
+            self.field_table(),
+            self.image_table(),
+        ];
         for table in tables.iter().flatten() {
             let _ = write!(text, "\n{table}");
         }
@@ -121,7 +127,7 @@ impl Contents {
                 chart.map(|chart| chart.dependencies.iter().map(described).collect::<Vec<_>>().join(", "));
             [
                 addon.name.to_string(),
-                if chart.is_some() { "chart" } else { "manifests" }.to_owned(),
+                if addon.is_chart() { "chart" } else { "manifests" }.to_owned(),
                 or_nothing(chart.map(|chart| chart.name.clone())),
                 or_nothing(chart.map(|chart| chart.version.clone())),
                 or_nothing(chart.and_then(|chart| chart.app_version.clone())),
@@ -130,6 +136,22 @@ impl Contents {
             ]
         });
         (!self.release.addons.is_empty()).then(|| table(header, rows))
+    }
+
+    fn component_table(&self) -> Option<String> {
+        let components = self.release.addons.iter().filter_map(|addon| Some((addon, addon.component()?)));
+        let rows = components.map(|(addon, component)| {
+            let source = &component.source;
+            [
+                addon.name.to_string(),
+                component.repository.clone(),
+                source.url().to_owned(),
+                source.exact().unwrap_or(NOTHING).to_owned(),
+                component.path.clone(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        (!rows.is_empty()).then(|| table(["COMPONENT", "REPOSITORY", "URL", "REFERENCE", "PATH"], rows))
     }
 
     fn stage_table(&self) -> Option<String> {
@@ -238,6 +260,16 @@ fn chart_json(chart: &Chart) -> Value {
     })
 }
 
+fn component_json(component: &Component) -> Value {
+    json!({
+        "repository": component.repository,
+        "url": component.source.url(),
+        "reference": component.source.exact(),
+        "form": component.form.as_str(),
+        "path": component.path,
+    })
+}
+
 fn addon_json(addon: &Addon, images: &[String]) -> Value {
     let template = addon.template.as_ref().map(|template| {
         let fields = template.template.fields().iter().map(ToString::to_string);
@@ -247,8 +279,10 @@ fn addon_json(addon: &Addon, images: &[String]) -> Value {
         "name": addon.name.to_string(),
         "path": addon.path,
         "digest": addon.digest.to_string(),
-        // Null for plain manifests.
+        // Null for plain manifests, and for a component.
         "chart": addon.chart().map(chart_json),
+        // Null for an addon whose files are in the release.
+        "component": addon.component().map(component_json),
         "valuesTemplate": template,
         "images": images,
     })

@@ -13,6 +13,8 @@ pub enum FluxKind {
     Kustomization,
     /// Fetches a repository.
     GitRepository,
+    /// Fetches an artifact of a registry.
+    OCIRepository,
     /// Packages a chart of a repository.
     HelmChart,
 }
@@ -27,7 +29,8 @@ struct Names {
 
 impl FluxKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::HelmRelease, Self::Kustomization, Self::GitRepository, Self::HelmChart];
+    pub const ALL: [Self; 5] =
+        [Self::HelmRelease, Self::Kustomization, Self::GitRepository, Self::OCIRepository, Self::HelmChart];
 
     /// The two kinds that deliver an addon. If an object of them is deleted, Flux uninstalls what it installed for it.
     pub const DELIVERING: [Self; 2] = [Self::HelmRelease, Self::Kustomization];
@@ -50,6 +53,12 @@ impl FluxKind {
                 api_version: "source.toolkit.fluxcd.io/v1",
                 kind: "GitRepository",
                 kinds: "GitRepositories",
+                controller: "source-controller",
+            },
+            Self::OCIRepository => Names {
+                api_version: "source.toolkit.fluxcd.io/v1",
+                kind: "OCIRepository",
+                kinds: "OCIRepositories",
                 controller: "source-controller",
             },
             Self::HelmChart => Names {
@@ -82,7 +91,7 @@ impl FluxKind {
     /// Whether objects of the kind have content for others, also for those in other namespaces.
     #[must_use]
     pub const fn is_source(self) -> bool {
-        matches!(self, Self::GitRepository | Self::HelmChart)
+        matches!(self, Self::GitRepository | Self::OCIRepository | Self::HelmChart)
     }
 
     /// Returns group and version of the API.
@@ -144,6 +153,6 @@ mod tests {
                 (kind.api_version(), kind.as_str())
             );
         }
-        assert_eq!(FluxKind::of("OCIRepository"), None);
+        assert_eq!(FluxKind::of("HelmRepository"), None);
     }
 }

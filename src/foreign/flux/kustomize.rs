@@ -1,5 +1,7 @@
 //! kustomize-controller's kind: `Kustomization`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{FluxKind, Kind, KubeConfig, Reference};
@@ -31,6 +33,16 @@ pub struct KustomizationSpec<'a> {
     pub retry_interval: &'a str,
     /// Maximum duration of an apply and the wait after it.
     pub timeout: &'a str,
+    /// The substitution of variables in the manifests; absent if their `${…}` stay as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_build: Option<PostBuild>,
+}
+
+/// The substitution of variables.
+#[derive(Clone, Debug, Serialize)]
+pub struct PostBuild {
+    /// The texts by variable. Flux fails for a variable that has none and no default.
+    pub substitute: BTreeMap<String, String>,
 }
 
 impl Kind for KustomizationSpec<'_> {

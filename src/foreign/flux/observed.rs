@@ -28,8 +28,8 @@ use crate::names::Key;
 use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
-    Artifact, Attempt, Condition, Conditions, Entry, GitRepositoryStatus, HelmChartStatus, HelmReleaseStatus,
-    Inventory, KindStatus, KustomizationStatus, Snapshot, Status,
+    Artifact, Attempt, Condition, Conditions, Entry, HelmChartStatus, HelmReleaseStatus, Inventory,
+    KindStatus, KustomizationStatus, RepositoryStatus, Snapshot, Status,
 };
 
 /// A Flux object as the API server returned it: what all kinds have, and the status of its kind.
@@ -93,7 +93,7 @@ impl FluxObject {
         AddonObject { kind: self.kind().to_string(), name: self.name().to_owned() }
     }
 
-    /// Returns the key of the source of a `HelmChart` or `Kustomization`, or of the `HelmChart` of a `HelmRelease`.
+    /// Returns the key of the source of a `HelmChart`, `Kustomization` or `HelmRelease`.
     #[must_use]
     pub fn source(&self) -> Key {
         let References { source, source_namespace, .. } = &self.refers_to;
@@ -137,7 +137,9 @@ impl FluxObject {
                 KindStatus::Kustomization(status) => {
                     !status.has_inventory && status.last_applied_revision.is_none()
                 }
-                KindStatus::GitRepository(_) | KindStatus::HelmChart(_) => false,
+                KindStatus::GitRepository(_) | KindStatus::OCIRepository(_) | KindStatus::HelmChart(_) => {
+                    false
+                }
             }
     }
 
@@ -160,8 +162,8 @@ impl FluxObject {
 /// The references of a spec; each is empty if the kind does not have such a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// The commit that a `GitRepository` is pinned to.
-    pub commit: String,
+    /// The commit that a `GitRepository` is pinned to, or the digest that an `OCIRepository` is.
+    pub exact: String,
     /// The directory that a `GitRepository` is limited to.
     pub directory: String,
     /// The directory that a `HelmChart` packages.
@@ -170,20 +172,22 @@ pub struct References {
     pub path: String,
     /// The digest of the content of a `HelmRelease`'s chart, from its `commonMetadata`.
     pub content: String,
-    /// The name of the source of a `HelmChart` or `Kustomization`, and of the `HelmChart` of a `HelmRelease`.
+    /// The name of the source of a `HelmChart`, `Kustomization` or `HelmRelease`.
     pub source: String,
+    /// The kind of that source.
+    pub source_kind: Option<FluxKind>,
     /// The namespace of that source; empty if it is the object's own.
     pub source_namespace: String,
     /// Interval at which a source is fetched, as a Go duration.
     pub interval: String,
     /// Whether a `Kustomization` deletes what its source no longer has.
     pub prunes: bool,
-    /// Whether the values of a `HelmRelease` name the content of its chart by
-    /// [its digest](crate::api::labels::CONTENT_DIGEST).
+    /// Whether a `HelmRelease` names the content of its chart: the values by
+    /// [its digest](crate::api::labels::CONTENT_DIGEST), or the version of a chart of an `OCIRepository`.
     pub names_content: bool,
     /// Flux's reaction to drift of a `HelmRelease`.
     pub drift_detection: Option<DriftDetection>,
-    /// URL and access of a `GitRepository`, from its spec. Derived repositories copy them.
+    /// URL and access of a repository, from its spec. Derived repositories copy them.
     pub remote: Map<String, Value>,
     /// The names of the Helm release of a `HelmRelease`.
     pub helm: Option<HelmNames>,
@@ -221,7 +225,7 @@ impl References {
     #[must_use]
     pub fn is_content_of(&self, spec: &Value) -> bool {
         let other = Self::of(spec);
-        let content = |of: &'_ Self| [&of.commit, &of.directory, &of.chart, &of.source].map(String::clone);
+        let content = |of: &'_ Self| [&of.exact, &of.directory, &of.chart, &of.source].map(String::clone);
         content(self) == content(&other) && self.remote.get("url") == other.remote.get("url")
     }
 
@@ -238,13 +242,15 @@ impl References {
         let reference = if spec.get("chartRef").is_some() { "chartRef" } else { "sourceRef" };
         let remote = |name: &&str| Some(((*name).to_owned(), spec.get(*name)?.clone()));
         let has_remote = spec.get("url").is_some();
+        let source_kind = FluxKind::of(text(spec, &[reference, "kind"]));
         Self {
             remote: REMOTE.iter().filter(|_| has_remote).filter_map(remote).collect(),
-            names_content: spec.get("values").is_some_and(|values| values.get(CONTENT_DIGEST).is_some()),
+            names_content: source_kind == Some(FluxKind::OCIRepository)
+                || spec.get("values").is_some_and(|values| values.get(CONTENT_DIGEST).is_some()),
             drift_detection: spec
                 .pointer("/driftDetection/mode")
                 .and_then(|mode| DriftDetection::deserialize(mode).ok()),
-            commit: own(&["ref", "commit"]),
+            exact: [own(&["ref", "commit"]), own(&["ref", "digest"])].concat(),
             directory: spec
                 .pointer("/sparseCheckout/0")
                 .and_then(Value::as_str)
@@ -256,6 +262,7 @@ impl References {
             path: own(&["path"]),
             content: own(&["commonMetadata", "annotations", CONTENT_DIGEST]),
             source: own(&[reference, "name"]),
+            source_kind,
             source_namespace: own(&[reference, "namespace"]),
             helm: HelmNames::of(spec),
         }
@@ -344,7 +351,7 @@ struct Object {
     status: Value,
 }
 
-/// The fields that all four kinds have in their status.
+/// The fields that all kinds have in their status.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CommonStatus {

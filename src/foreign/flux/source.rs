@@ -1,4 +1,4 @@
-//! source-controller's kinds: `GitRepository` and `HelmChart`.
+//! source-controller's kinds: `GitRepository`, `OCIRepository` and `HelmChart`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -49,6 +49,60 @@ pub struct Access {
 
 impl Kind for GitRepositorySpec<'_> {
     const KIND: FluxKind = FluxKind::GitRepository;
+}
+
+/// An `OCIRepository`'s desired state.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OciRepositorySpec<'a> {
+    /// The address of the repository.
+    pub url: &'a str,
+    /// The reference to fetch.
+    #[serde(rename = "ref")]
+    pub reference: Value,
+    /// Interval at which the registry is asked.
+    pub interval: &'a str,
+    /// The layer of the artifact that is taken; absent for the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer_selector: Option<LayerSelector>,
+    /// Credentials and verification.
+    #[serde(flatten)]
+    pub access: OciAccess<'a>,
+}
+
+/// The layer of an artifact that is taken, and what happens to it.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LayerSelector {
+    /// The media type.
+    pub media_type: &'static str,
+    /// `extract` or `copy`.
+    pub operation: &'static str,
+}
+
+impl LayerSelector {
+    /// The layer with a Helm chart, as it is.
+    pub const CHART: Self =
+        Self { media_type: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", operation: "copy" };
+}
+
+/// Access to a registry.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OciAccess<'a> {
+    /// The fields that a `GitRepository` has too.
+    #[serde(flatten)]
+    pub common: &'a Access,
+    /// The Secret with certificates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert_secret_ref: Option<Value>,
+    /// Whether the registry is asked by plain HTTP.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+}
+
+impl Kind for OciRepositorySpec<'_> {
+    const KIND: FluxKind = FluxKind::OCIRepository;
 }
 
 /// A `HelmChart`'s desired state.

@@ -20,6 +20,7 @@ use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::inputs::ReleaseInputs;
+use crate::inputs::content::Content;
 use crate::names::AddonName;
 use crate::plan::delivery::{Action, NamespaceState, applied_namespace};
 use crate::plan::write::{RepairState, Write};
@@ -218,7 +219,7 @@ pub(super) fn recorded_objects(
             // The only other kind in a release is a Namespace.
             Some(FluxKind::HelmRelease) | None => Step::ClusterClass,
             Some(FluxKind::HelmChart) if is_class(&kept.name) => Step::ClusterClass,
-            Some(FluxKind::HelmChart | FluxKind::GitRepository) => Step::Sources,
+            Some(FluxKind::HelmChart | FluxKind::GitRepository | FluxKind::OCIRepository) => Step::Sources,
         };
         let found = FluxKind::of(&id.kind).and_then(|kind| context.caches.flux.get(kind, &id.key()));
         let find = |kind, key: &Key| context.caches.flux.get(kind, key);
@@ -236,23 +237,24 @@ pub(super) fn requested(context: &Context, object: &ClusterStackRelease) -> Vec<
     let recorded = object.status.iter().flat_map(|status| &status.objects);
     let found = recorded.filter_map(|recorded| {
         let kind = FluxKind::of(&recorded.kind)?;
-        let is_requested = matches!(kind, FluxKind::GitRepository | FluxKind::HelmRelease);
+        let is_requested =
+            matches!(kind, FluxKind::GitRepository | FluxKind::OCIRepository | FluxKind::HelmRelease);
         let key = Key::new(&recorded.namespace, &recorded.name);
         is_requested.then(|| context.caches.flux.get(kind, &key))?
     });
     found.collect()
 }
 
-/// Returns the applied version of each addon, if known: the version of the chart that Flux packaged, or the commit of the
-/// manifests.
+/// Returns the applied version of each addon, if known: the version of the chart that Flux packaged, the commit of manifests, or
+/// the digest of an OCI artifact.
 pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
     let version = |addon: &crate::release::Addon| {
-        let pinned = inputs.contents.addons.get(&addon.name)?;
-        let commit = inputs.contents.pins.get(&pinned.release)?.revision.to_string();
-        if !addon.is_chart() {
+        let found = inputs.contents.addons.get(&addon.name)?;
+        let commit = inputs.contents.version_of(found)?;
+        if !addon.is_chart() || found.source_kind() == FluxKind::OCIRepository {
             return Some((addon.name.clone(), commit));
         }
-        let chart = find_chart(context, inputs, pinned.chart.as_str())?;
+        let chart = find_chart(context, inputs, found)?;
         let KindStatus::HelmChart(status) = &chart.status else { return None };
         let packaged = status.observed_source_artifact_revision.as_deref()?;
         let artifact = status.artifact.as_ref().filter(|_| packaged.ends_with(&commit))?;
@@ -262,8 +264,10 @@ pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<Ad
 }
 
 /// Returns the chart beside the source, or any copy of the chart.
-fn find_chart(context: &Context, inputs: &ReleaseInputs, name: &str) -> Option<Arc<FluxObject>> {
-    let beside = Key::new(inputs.stack.source.namespace.as_str(), name);
+fn find_chart(context: &Context, inputs: &ReleaseInputs, of: &Content) -> Option<Arc<FluxObject>> {
+    let (name, own) = (of.chart.as_str(), &inputs.stack.namespace);
+    let beside = if of.component.is_some() { own } else { &inputs.stack.source.namespace };
+    let beside = Key::new(beside.as_str(), name);
     let charts = context.caches.flux.of(FluxKind::HelmChart);
     charts.get(&beside).or_else(|| charts.all().into_iter().find(|chart| chart.name_any() == name))
 }

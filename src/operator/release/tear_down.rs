@@ -159,10 +159,22 @@ async fn uninstall(
             return Ok(false);
         }
     }
-    let charts = delete_unshared(context, release, FluxKind::HelmChart, made).await?;
-    let sources = delete_unshared(context, release, FluxKind::GitRepository, made).await?;
+    let are_gone = delete_sources(context, release, made).await?;
     delete_namespaces(context, release, &made.namespaces).await?;
-    Ok(charts && sources)
+    Ok(are_gone)
+}
+
+/// Deletes sources and charts that no other release has, and returns whether the API server confirms that all are gone.
+pub(super) async fn delete_sources(
+    context: &Context,
+    release: &ClusterStackRelease,
+    made: &Inventory,
+) -> Result<bool, RequestError> {
+    let mut are_gone = true;
+    for kind in [FluxKind::HelmChart, FluxKind::GitRepository, FluxKind::OCIRepository] {
+        are_gone &= delete_unshared(context, release, kind, made).await?;
+    }
+    Ok(are_gone)
 }
 
 /// Deletes objects that Flux uninstalls, and returns whether the API server confirms that all are gone. Objects are resumed

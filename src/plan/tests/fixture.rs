@@ -48,6 +48,7 @@ impl Fixture {
             source,
             flux: serde_json::from_value(json!({})).unwrap(),
             delivery: crate::api::Delivery::default(),
+            components: crate::api::ComponentSettings::default(),
             upgrade_gate: crate::api::cluster_stack::UpgradeGate::Enforce,
         };
         Self {

@@ -4,6 +4,7 @@ use gotemplate::{OutsideRead, Template};
 
 use crate::release::CLUSTER_ADDON;
 use crate::release::addons::{COMMON_TEMPLATE, OWN_TEMPLATE};
+use crate::release::components;
 use crate::release::document::read_text;
 use crate::release::files::{Files, Limits};
 use crate::release::finding::{Finding, Findings, Reason};
@@ -14,9 +15,12 @@ const MAX_READS: usize = 20;
 
 /// Reports the reads of roots that do not exist: an error where the addon would wait for ever, otherwise a warning.
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
+    let of_components = components::read(files, limits, &mut Findings::default()).templates();
     let is_template = |path: &&str| {
         let inner = path.strip_prefix(CLUSTER_ADDON).and_then(|inner| inner.strip_prefix('/'));
-        *path == COMMON_TEMPLATE || inner.is_some_and(|inner| inner.rsplit('/').next() == Some(OWN_TEMPLATE))
+        *path == COMMON_TEMPLATE
+            || inner.is_some_and(|inner| inner.rsplit('/').next() == Some(OWN_TEMPLATE))
+            || of_components.contains(*path)
     };
     for path in files.iter().map(|(path, _)| path).filter(is_template) {
         // Reading the addons reports the other errors in the file.

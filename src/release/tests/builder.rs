@@ -138,7 +138,7 @@ impl Stack {
     }
 
     /// Reads the release, which must have no findings at all.
-    pub(super) fn clean(&self) -> Release {
+    pub(in crate::release) fn clean(&self) -> Release {
         let loaded = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}"));
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
         loaded.release
@@ -146,7 +146,7 @@ impl Stack {
 
     /// Returns the one error for which the release is refused.
     #[track_caller]
-    pub(super) fn refused(&self) -> Finding {
+    pub(in crate::release) fn refused(&self) -> Finding {
         let findings = self.load().expect_err("it was not refused");
         let errors: Vec<_> = findings.errors().cloned().collect();
         let [error] = errors.as_slice() else { panic!("not one error:\n{findings}") };
@@ -155,7 +155,7 @@ impl Stack {
 
     /// Returns the one warning with which the release is accepted.
     #[track_caller]
-    pub(super) fn warned(&self) -> Finding {
+    pub(in crate::release) fn warned(&self) -> Finding {
         let warnings = self.load().unwrap_or_else(|findings| panic!("refused:\n{findings}")).warnings;
         let all: Vec<_> = warnings.iter().cloned().collect();
         let [warning] = all.as_slice() else { panic!("not one warning:\n{warnings}") };
@@ -166,7 +166,7 @@ impl Stack {
 
 /// Compares the parts of a finding that a reader sees.
 #[track_caller]
-pub(super) fn expect(
+pub(in crate::release) fn expect(
     finding: &Finding,
     reason: Reason,
     file: &str,

@@ -13,8 +13,8 @@ fn multi_stage_release_is_read() {
     assert_eq!(release.name.to_string(), NAME);
     assert_eq!((release.form, release.packed), (Form::MultiStage, false));
     assert_eq!(release.kubernetes.to_string(), "v1.34.2");
-    assert_eq!(release.components.cluster_addon.as_deref(), Some("v2"));
-    assert_eq!(release.components.node_image.as_deref(), Some("v1"));
+    assert_eq!(release.parts.cluster_addon.as_deref(), Some("v2"));
+    assert_eq!(release.parts.node_image.as_deref(), Some("v1"));
     assert_eq!(
         (release.cluster_class.name.as_str(), release.cluster_class.version.as_str()),
         ("demo-class", "v2")
@@ -101,7 +101,7 @@ fn source_form_release_is_read() {
         "config:\n  clusterStackName: demo\n  kubernetesVersion: v1.34.2\n  provider:\n    type: openstack\n";
     let release = Stack::good().without("metadata.yaml").with("csctl.yaml", csctl).clean();
     assert_eq!(release.kubernetes.to_string(), "v1.34.2");
-    assert_eq!(release.components.cluster_addon, None);
+    assert_eq!(release.parts.cluster_addon, None);
 }
 
 #[test]

@@ -175,14 +175,17 @@ fn stage_without_name_or_action_is_refused() {
 #[test]
 fn stage_without_directory_is_refused() {
     let finding = Stack::good().replacing(STAGES, "- name: ccm", "- name: cmm").refused();
-    let message = "the stage names the addon cmm, but the directory cluster-addon/cmm is missing";
+    let message = "the stage names the addon cmm, but there is neither a directory cluster-addon/cmm nor a component cmm";
     expect(&finding, Reason::StageWithoutDirectory, STAGES, 7, message);
-    assert_eq!(finding.hint.as_deref(), Some("existing directories: ccm, cni, storage-classes"));
+    assert_eq!(finding.hint.as_deref(), Some("existing addons: ccm, cni, storage-classes"));
     let stages = "addonStages:\n  AfterClusterUpgrade: [{name: cni, action: apply}]\n";
     let finding =
         Stack::single().without("cluster-addon/Chart.yaml").without("cluster-addon/templates/all.yaml");
     let finding = finding.with(STAGES, stages).refused();
-    assert_eq!(finding.hint.as_deref(), Some("cluster-addon/ has no directories: each addon needs one"));
+    assert_eq!(
+        finding.hint.as_deref(),
+        Some("each addon is a directory of cluster-addon/, or a component of components.yaml")
+    );
 }
 
 #[test]

@@ -99,19 +99,25 @@ pub fn present_version<Found: Deref<Target = FluxObject>>(
     find: impl Fn(FluxKind, &Key) -> Option<Found>,
 ) -> Option<String> {
     match &object.status {
-        KindStatus::GitRepository(status) => {
-            let pinned = Some(&object.refers_to.commit).filter(|commit| !commit.is_empty()).cloned();
+        KindStatus::GitRepository(status) | KindStatus::OCIRepository(status) => {
+            let pinned = Some(&object.refers_to.exact).filter(|commit| !commit.is_empty()).cloned();
             let fetched = || status.artifact.as_ref()?.revision.rsplit(':').next().map(str::to_owned);
             pinned.or_else(fetched)
         }
         KindStatus::HelmChart(_) | KindStatus::Kustomization(_) => {
-            let source = find(FluxKind::GitRepository, &object.source())?;
+            let source = find(object.refers_to.source_kind?, &object.source())?;
             present_version(&source, find)
         }
         KindStatus::HelmRelease(status) => {
-            let chart = find(FluxKind::HelmChart, &object.source());
-            let packaged = chart.and_then(|chart| Some(chart.status.artifact()?.revision.clone()));
-            packaged.or_else(|| status.history.first().map(|latest| latest.chart_version.clone()))
+            let chart = object.refers_to.source_kind.and_then(|kind| find(kind, &object.source()));
+            let version = match chart {
+                Some(chart) if chart.kind() == FluxKind::HelmChart => {
+                    chart.status.artifact().map(|artifact| artifact.revision.clone())
+                }
+                Some(repository) => present_version(&repository, find),
+                None => None,
+            };
+            version.or_else(|| status.history.first().map(|latest| latest.chart_version.clone()))
         }
     }
 }
@@ -136,11 +142,13 @@ pub fn expected_object(
 fn complete_version(inputs: &ReleaseInputs, planned: &PlannedObject) -> Option<String> {
     match planned.kind() {
         Some(FluxKind::GitRepository) => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
+        Some(FluxKind::OCIRepository) => Some(text(&planned.value, &["spec", "ref", "digest"]).to_owned()),
         Some(FluxKind::HelmRelease) => Some(inputs.release.cluster_class.version.clone()),
         _ => {
             let source = text(&planned.value, &["spec", "sourceRef", "name"]);
             let mut pins = inputs.contents.pins.values();
-            Some(pins.find(|pin| pin.owned.name.as_str() == source)?.revision.to_string())
+            let pinned = pins.find(|pin| pin.owned.name.as_str() == source);
+            pinned.map(|pin| pin.revision.to_string()).or_else(|| inputs.contents.component_version(source))
         }
     }
 }

@@ -65,6 +65,13 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind {
         group: "source.toolkit.fluxcd.io",
         version: "v1",
+        plural: "ocirepositories",
+        name: "OCIRepository",
+        defaults: &[(&["spec", "provider"], r#""generic""#), (&["spec", "timeout"], r#""60s""#), UNOBSERVED],
+    },
+    Kind {
+        group: "source.toolkit.fluxcd.io",
+        version: "v1",
         plural: "helmcharts",
         name: "HelmChart",
         defaults: &[

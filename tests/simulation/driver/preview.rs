@@ -246,7 +246,8 @@ fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool)
         problems.push(format!("prints a change of {id:?}, which the operator does not write"));
     }
     let is_delivered = |id: &&Id| !printed.held.iter().any(|held| is_of(id, held));
-    let is_of_another = |id: &&Id| written.pins && ["GitRepository", "HelmChart"].contains(&&*id.0);
+    let is_of_another =
+        |id: &&Id| written.pins && ["GitRepository", "OCIRepository", "HelmChart"].contains(&&*id.0);
     let applied = written.applied.difference(&printed.applied).filter(is_delivered);
     let applied = applied.filter(|id| !is_of_another(id));
     for id in applied.filter(|id| is_known(id)) {

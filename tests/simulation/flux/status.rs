@@ -124,7 +124,8 @@ pub(super) fn unhealthy(object: &Value) -> Value {
 pub(super) fn deployed(object: &Value) -> Option<Content> {
     let history = object["status"]["history"].as_array()?;
     let found = history.iter().find(|snapshot| snapshot["status"] == "deployed")?;
-    Some((found["chartVersion"].as_str()?.to_owned(), found["configDigest"].as_str()?.to_owned()))
+    let version = found.get("ociDigest").unwrap_or(&found["chartVersion"]);
+    Some((version.as_str()?.to_owned(), found["configDigest"].as_str()?.to_owned()))
 }
 
 /// Whether the last revision of Helm is deployed. After another one, Flux upgrades even to the content that is installed.
@@ -185,12 +186,18 @@ fn history(object: &Value) -> Vec<Value> {
 
 fn snapshot(object: &Value, action: &str, content: &Content, status: &str) -> Value {
     let latest = history(object).first().and_then(|snapshot| snapshot["version"].as_i64());
-    json!({
-        "action": action, "apiVersion": "v2", "chartName": "addon", "chartVersion": content.0,
+    let digest = content.0.strip_prefix("sha256:");
+    let version = digest.map_or_else(|| content.0.clone(), |digest| format!("1.0.0+{}", &digest[..12]));
+    let mut snapshot = json!({
+        "action": action, "apiVersion": "v2", "chartName": "addon", "chartVersion": version,
         "configDigest": content.1, "digest": "sha256:0", "firstDeployed": "2026-11-20T20:42:56Z",
         "lastDeployed": "2026-11-20T20:42:56Z", "name": release(object), "namespace": "kube-system",
         "status": status, "version": latest.unwrap_or_default() + 1,
-    })
+    });
+    if digest.is_some() {
+        snapshot["ociDigest"] = json!(content.0);
+    }
+    snapshot
 }
 
 fn release(object: &Value) -> &str {

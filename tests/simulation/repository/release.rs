@@ -4,11 +4,42 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{BROKEN, MONITORING_AS_MANIFESTS, PATCHED, V1, V2, WITHOUT_MONITORING};
+use super::{
+    BROKEN, COMPONENTS, MONITORING_AS_MANIFESTS, OTHER_COMPONENTS, PATCHED, V1, V2, WITHOUT_MONITORING,
+};
 
 /// What makes an addon belong before and after an upgrade of the Cluster.
 const CNI_AFTER: &str =
     "  AfterClusterUpgrade:\n    - name: cni\n      action: apply\n  BeforeClusterUpgrade:";
+
+/// A list of components: a chart and manifests from Git, and a chart from a registry.
+const LIST: &str = "\
+repositories:
+- name: platform
+  git:
+    url: https://git.example.org/platform.git
+    ref: {branch: main, commit: abababababababababababababababababababab}
+  components:
+  - {name: ingress, chart: charts/ingress}
+  - {name: limits, manifests: deploy/limits, substitute: components/limits.yaml}
+- name: metrics
+  oci:
+    url: oci://registry.example.org/charts/metrics
+    digest: sha256:1111111111111111111111111111111111111111111111111111111111111111
+  components:
+  - {name: metrics, chart: ., dependsOn: [cni]}
+";
+/// Another one: another commit, and another form of one component.
+const OTHER_LIST: &str = "\
+repositories:
+- name: platform
+  git:
+    url: https://git.example.org/platform.git
+    ref: {branch: main, commit: cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd}
+  components:
+  - {name: ingress, chart: charts/ingress}
+  - {name: limits, chart: charts/limits}
+";
 
 /// Files by their paths in the repository.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -26,6 +57,8 @@ pub(super) fn release(name: &str) -> Release {
             .edited("clusteraddon.yaml", "  BeforeClusterUpgrade:", CNI_AFTER)
             .edited("cluster-addon/cni/values.yaml", "1.37.0", "1.37.1")
             .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1"),
+        COMPONENTS => Release::like(V2, name).with_components(LIST, &["ingress", "limits", "metrics"]),
+        OTHER_COMPONENTS => Release::like(V2, name).with_components(OTHER_LIST, &["ingress", "limits"]),
         BROKEN => Release::like(V1, name).edited("clusteraddon.yaml", "action: apply", "action: aply"),
         _ => Release::example(name),
     }
@@ -74,6 +107,19 @@ impl Release {
         let path = release.path(&format!("cluster-addon/{addon}/manifest.yaml"));
         release.files.insert(path, manifest.into());
         release
+    }
+
+    /// Adds components, which a new cluster gets.
+    fn with_components(mut self, list: &str, names: &[&str]) -> Self {
+        let substitute = "cluster: {{ .Cluster.metadata.name | quote }}\n";
+        for (path, content) in [("components.yaml", list), ("components/limits.yaml", substitute)] {
+            let path = self.path(path);
+            self.files.insert(path, content.into());
+        }
+        let stages: Vec<String> =
+            names.iter().map(|name| format!("    - name: {name}\n      action: apply\n")).collect();
+        let next = "  BeforeClusterUpgrade:";
+        self.edited("clusteraddon.yaml", next, &format!("{}{next}", stages.concat()))
     }
 
     /// Replaces text in a file.

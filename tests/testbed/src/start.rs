@@ -19,10 +19,11 @@ use crate::registry::Registry;
 use crate::testbed::Testbed;
 
 /// The kinds that an existing management cluster must serve.
-const NEEDED: [&str; 4] = [
+const NEEDED: [&str; 5] = [
     "helmreleases.helm.toolkit.fluxcd.io",
     "kustomizations.kustomize.toolkit.fluxcd.io",
     "gitrepositories.source.toolkit.fluxcd.io",
+    "ocirepositories.source.toolkit.fluxcd.io",
     "clusterclasses.cluster.x-k8s.io",
 ];
 

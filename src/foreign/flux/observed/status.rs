@@ -123,12 +123,30 @@ pub struct Snapshot {
     /// The version of the release's chart.
     #[serde(default, deserialize_with = "null_as_default")]
     pub chart_version: String,
+    /// The digest of the OCI artifact with the chart, `sha256:<hex>`; empty for a chart of another source.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub oci_digest: String,
     /// The digest of the release's values.
     #[serde(default, deserialize_with = "null_as_default")]
     pub config_digest: String,
     /// The action that made the release: `install`, `upgrade` or `rollback`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub action: String,
+}
+
+impl Snapshot {
+    /// Whether the release's chart has this version, which is the digest of its artifact for a chart of an OCI repository:
+    /// helm-controller adds only a part of that to the chart's own version.
+    #[must_use]
+    pub fn has_version(&self, version: &str) -> bool {
+        self.version_like(version) == version
+    }
+
+    /// Returns the version in the form of another one: the digest of the artifact, or the version of the chart.
+    #[must_use]
+    pub fn version_like(&self, other: &str) -> &str {
+        if other.contains(':') { &self.oci_digest } else { &self.chart_version }
+    }
 }
 
 /// Status fields of a `Kustomization`.
@@ -156,10 +174,10 @@ pub struct Attempt {
     pub last_reconciled_status: String,
 }
 
-/// Status fields of a `GitRepository`.
+/// Status fields of a `GitRepository` or `OCIRepository`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GitRepositoryStatus {
+pub struct RepositoryStatus {
     /// The artifact that was fetched last.
     pub artifact: Option<Artifact>,
 }
@@ -178,7 +196,8 @@ pub struct HelmChartStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// `<branch>@sha1:<commit>` or `sha1:<commit>` of a `GitRepository`, the chart's version of a `HelmChart`.
+    /// `<branch>@sha1:<commit>` or `sha1:<commit>` of a `GitRepository`, `<tag>@sha256:<digest>` or `sha256:<digest>` of an
+    /// `OCIRepository`, the chart's version of a `HelmChart`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub revision: String,
     /// `sha256:<hex>` over the file behind the URL.
@@ -199,7 +218,9 @@ pub enum KindStatus {
     /// The status of a `Kustomization`.
     Kustomization(KustomizationStatus),
     /// The status of a `GitRepository`.
-    GitRepository(Box<GitRepositoryStatus>),
+    GitRepository(Box<RepositoryStatus>),
+    /// The status of an `OCIRepository`.
+    OCIRepository(Box<RepositoryStatus>),
     /// The status of a `HelmChart`.
     HelmChart(Box<HelmChartStatus>),
 }
@@ -221,6 +242,7 @@ impl KindStatus {
             }
             FluxKind::Kustomization => Self::Kustomization(null_as_default(status)?),
             FluxKind::GitRepository => Self::GitRepository(null_as_default(status)?),
+            FluxKind::OCIRepository => Self::OCIRepository(null_as_default(status)?),
             FluxKind::HelmChart => Self::HelmChart(null_as_default(status)?),
         })
     }
@@ -230,6 +252,7 @@ impl KindStatus {
             Self::HelmRelease(_) => FluxKind::HelmRelease,
             Self::Kustomization(_) => FluxKind::Kustomization,
             Self::GitRepository(_) => FluxKind::GitRepository,
+            Self::OCIRepository(_) => FluxKind::OCIRepository,
             Self::HelmChart(_) => FluxKind::HelmChart,
         }
     }
@@ -238,7 +261,7 @@ impl KindStatus {
     #[must_use]
     pub fn artifact(&self) -> Option<&Artifact> {
         match self {
-            Self::GitRepository(status) => status.artifact.as_ref(),
+            Self::GitRepository(status) | Self::OCIRepository(status) => status.artifact.as_ref(),
             Self::HelmChart(status) => status.artifact.as_ref(),
             Self::HelmRelease(_) | Self::Kustomization(_) => None,
         }

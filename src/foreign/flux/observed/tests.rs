@@ -200,7 +200,7 @@ fn unreadable_status_counts_as_none() {
 
 #[test]
 fn object_of_another_kind_is_an_error() {
-    for object in [json!({}), json!({"kind": "OCIRepository"})] {
+    for object in [json!({}), json!({"kind": "HelmRepository"})] {
         assert!(FluxObject::deserialize(&object).is_err(), "{object}");
     }
 }

@@ -1,0 +1,195 @@
+//! Addons by reference: charts and manifests that Flux fetches from other repositories than that of the stack.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use stackflux::release::Digest;
+use stackflux_testbed::Object;
+
+use super::scenario::{STACK, Scenario, V1, condition};
+use crate::push::{MANIFEST, Pusher};
+use crate::support::scratch;
+
+/// The release with components, and the next one without.
+const WITH: &str = "docker-demo-1-34-v3";
+const WITHOUT: &str = "docker-demo-1-34-v4";
+
+/// The platform's repository, and a registry with a chart.
+struct Platform<'a> {
+    scenario: &'a Scenario<'a>,
+    commit: String,
+    digest: Digest,
+}
+
+impl<'a> Platform<'a> {
+    fn publish(scenario: &'a Scenario<'a>) -> Self {
+        let work = scratch("components-platform");
+        let write = |path: &str, text: &str| {
+            fs::create_dir_all(work.join(path).parent().unwrap()).unwrap();
+            fs::write(work.join(path), text).unwrap();
+        };
+        let map = |name: &str, data: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: kube-system}}\ndata: {{text: {data}}}\n"
+            )
+        };
+        write("deploy/limits/limits.yaml", &map("by-reference-limits", "\"of ${cluster}\""));
+        write("charts/ingress/Chart.yaml", "apiVersion: v2\nname: ingress\nversion: v1\n");
+        write("charts/ingress/values.yaml", "replicas: 1\n");
+        let ingress = "\"{{ .Values.replicas }} for {{ .Values.cluster }}\"";
+        write("charts/ingress/templates/map.yaml", &map("by-reference-ingress", ingress));
+        let repository = format!("{}-platform", scenario.namespace);
+        let commit = scenario.testbed.git().push_directory(&repository, "main", &work, "platform").unwrap();
+        Self {
+            scenario,
+            commit,
+            digest: push_chart(scenario, &map("by-reference-metrics", "\"{{ .Release.Name }}\"")),
+        }
+    }
+
+    /// Writes the components into a release.
+    fn list(&self, release: &str) {
+        let scenario = self.scenario;
+        let (git, registry) = (
+            scenario.testbed.git().url(&format!("{}-platform", scenario.namespace)),
+            scenario.testbed.registry(),
+        );
+        let list = json!({"repositories": [
+            {
+                "name": "platform", "git": {"url": git, "ref": {"branch": "main", "commit": self.commit}},
+                "components": [
+                    {"name": "limits", "manifests": "deploy/limits", "substitute": "components/limits.yaml"},
+                    {"name": "ingress", "chart": "charts/ingress", "template": "components/ingress.yaml",
+                        "values": "components/static.yaml"},
+                ],
+            },
+            {
+                "name": "metrics",
+                "oci": {
+                    "url": format!("oci://{}/{}/metrics", registry.address(), scenario.namespace),
+                    "digest": self.digest.to_string(),
+                },
+                "components": [{"name": "metrics", "chart": ".", "dependsOn": ["ingress"]}],
+            },
+        ]});
+        let write = |path: &str, text: &str| {
+            let path = scenario.path(&format!("releases/{release}/{path}"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("components.yaml", &list.to_string());
+        write("components/limits.yaml", "cluster: {{ .Cluster.metadata.name | quote }}\n");
+        write("components/ingress.yaml", "cluster: {{ .Cluster.metadata.name }}\n");
+        write("components/static.yaml", "replicas: 2\n");
+        let entries = ["limits", "ingress", "metrics"]
+            .map(|name| format!("    - name: {name}\n      action: apply\n"))
+            .concat();
+        let (stages, next) = (format!("releases/{release}/clusteraddon.yaml"), "  BeforeClusterUpgrade:");
+        scenario.edit(&stages, next, &format!("{entries}{next}"));
+        scenario.push(&format!("components of {release}"));
+    }
+}
+
+/// Pushes a chart to the registry as Helm does, and returns the digest of its manifest.
+fn push_chart(scenario: &Scenario<'_>, template: &str) -> Digest {
+    let work = scratch("components-chart");
+    fs::create_dir_all(work.join("metrics/templates")).unwrap();
+    fs::write(work.join("metrics/Chart.yaml"), "apiVersion: v2\nname: metrics\nversion: 1.2.3\n").unwrap();
+    fs::write(work.join("metrics/templates/map.yaml"), template).unwrap();
+    let archive =
+        std::process::Command::new("tar").arg("-C").arg(&work).args(["-czf", "-", "metrics"]).output();
+    let (archive, config) =
+        (archive.unwrap().stdout, br#"{"name":"metrics","version":"1.2.3","apiVersion":"v2"}"#);
+    let described = |media_type: &str, content: &[u8]| json!({"mediaType": media_type, "digest": Digest::of_bytes(content).to_string(), "size": content.len()});
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": MANIFEST,
+        "config": described("application/vnd.cncf.helm.config.v1+json", config),
+        "layers": [described("application/vnd.cncf.helm.chart.content.v1.tar+gzip", &archive)],
+    });
+    let (registry, repository) = (scenario.testbed.registry(), format!("{}/metrics", scenario.namespace));
+    let pusher = Pusher::new(registry.address(), None);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        pusher.blob(&repository, &archive).await;
+        pusher.blob(&repository, config).await;
+        pusher.document(&repository, "1.2.3", MANIFEST, manifest.to_string().as_bytes()).await
+    })
+}
+
+#[test]
+fn components_of_a_release_are_installed_and_removed() {
+    let scenario = Scenario::shared("components");
+    scenario.publish(&[V1]);
+    for release in [WITH, WITHOUT] {
+        scenario.derive(V1, release);
+    }
+    let platform = Platform::publish(&scenario);
+    platform.list(WITH);
+    let _operator = scenario.operator();
+    let git = scenario.testbed.git().url("");
+    let (git, registry) = (git.trim_end_matches("/.git"), scenario.testbed.registry().address());
+    let versions = ["v1", "v3", "v4"];
+    scenario.apply_stack(&versions, &json!({}));
+    let unencrypted = scenario.wait("clusterstackrelease", WITH, "the address is not encrypted", |release| {
+        condition(release, "ReleaseValid").2.contains("is not encrypted: use https, or set insecure")
+    });
+    assert_eq!(condition(&unencrypted, "Ready").0, "False", "{unencrypted:#}");
+
+    let credentials = json!([
+        {"url": git, "insecure": true},
+        {"url": format!("oci://{registry}"), "insecure": true},
+    ]);
+    let more = json!({"components": {"credentials": credentials}, "revisionHistoryLimit": 0});
+    scenario.apply_stack(&versions, &more);
+    scenario.create_cluster("a", WITH, "one");
+    scenario.wait_at("a", WITH);
+    let text = |name: &str| {
+        let map = Object { kind: "configmap", namespace: "kube-system", name };
+        let found = scenario.testbed.workload("one").unwrap().get(map).unwrap();
+        found.map(|found| found["data"]["text"].clone())
+    };
+    assert_eq!(text("by-reference-limits"), Some(json!("of a")));
+    assert_eq!(text("by-reference-ingress"), Some(json!("2 for a")));
+    assert_eq!(text("by-reference-metrics"), Some(json!("metrics")));
+    let addon = scenario.get("clusteraddon", "cluster-addon-a").unwrap();
+    let expected = |name: &str| -> Value {
+        let addons = addon["status"]["addons"].as_array().unwrap();
+        addons.iter().find(|addon| addon["name"] == name).unwrap()["expected"]["version"].clone()
+    };
+    assert_eq!(expected("metrics"), platform.digest.to_string());
+    assert_eq!(expected("limits"), platform.commit);
+
+    scenario.upgrade("a", WITHOUT);
+    allow_removal(&scenario);
+    scenario.wait_at("a", WITHOUT);
+    for name in ["limits", "ingress", "metrics"] {
+        assert_eq!(text(&format!("by-reference-{name}")), None, "{name} is removed");
+    }
+    scenario.apply_stack(&["v1", "v4"], &more);
+    scenario.retire(WITH);
+    scenario.wait_gone("clusterstackrelease", WITH);
+    let sources = ["get", "gitrepositories,ocirepositories,helmcharts", "--output=name"];
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let left = scenario.management().kubectl(&[&sources[..], &[&namespace]].concat()).unwrap();
+    let left: Vec<&str> = left.lines().filter(|name| is_of_component(name)).collect();
+    assert_eq!(left, [""; 0], "the sources of the components are gone");
+    assert!(scenario.get("gitrepository", &format!("{STACK}-catalog")).is_some());
+}
+
+/// Allows the removal of more addons than the budget does, as the message says.
+fn allow_removal(scenario: &Scenario) {
+    let exceeded = scenario.wait("clusteraddon", "cluster-addon-a", "held by the budget", |addon| {
+        condition(addon, "Delivered").1 == "PruneBudgetExceeded"
+    });
+    let message = condition(&exceeded, "Delivered").2;
+    let allowed = message.split("clusterstack.x-k8s.io/prune=").nth(1).unwrap();
+    let allowed = allowed.split_whitespace().next().unwrap();
+    let allow = json!({"metadata": {"annotations": {"clusterstack.x-k8s.io/prune": allowed}}});
+    scenario.patch("clusterstack", STACK, &allow);
+}
+
+/// Whether a source has the name of the ClusterStack and a digest.
+fn is_of_component(name: &str) -> bool {
+    let own = name.rsplit('/').next().unwrap_or_default().strip_prefix(&format!("{STACK}-"));
+    own.is_some_and(|rest| rest.rsplit('-').next().is_some_and(|digest| digest.len() == 12))
+}
