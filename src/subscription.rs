@@ -27,9 +27,7 @@ pub use delivery::{
     ContentState, DeliveryMode, RELEASE_STEPS, ReleaseAction, ReleaseActionFacts, StepFacts, WrittenSteps,
     decide_release_action, is_class_delivered, provider_references, steps_to_write,
 };
-pub use inventory::{
-    Inventory, InventoryFacts, Outdated, inventory, is_of_others, is_shared, outdated, shared_object,
-};
+pub use inventory::{Inventory, InventoryFacts, inventory, is_of_others, is_shared, shared_object};
 pub use release_delivery::{
     DecidedObject, DeliveryFacts, ObjectState, ReleaseDelivery, ReleaseWrite, decide_delivery,
 };

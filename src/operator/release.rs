@@ -12,7 +12,6 @@ pub(super) mod users;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -44,8 +43,6 @@ use delivery::{Receipts, act};
 use provider::Provider;
 use roll_up::{Share, roll_up};
 
-/// Delay before sources are looked at again to which something refers that has not moved yet.
-const PRUNE_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Maximum number of Clusters that the status of a release lists as users.
 const MAX_RECORDED_USERS: usize = 5;
 
@@ -291,21 +288,11 @@ async fn prune(context: &Context, facts: &Facts<'_>, decision: &Decision<'_>) ->
     match &decision.action {
         ReleaseAction::TearDown(teardown) => tear_down::prune(context, facts.object, teardown).await,
         ReleaseAction::Deliver(mode) if mode.writes() => {
-            let next = retry::ask(context, &decision.retries, facts.now).await?;
-            Ok(next.earlier(prune_sources(context, facts).await?))
+            retry::ask(context, &decision.retries, facts.now).await
         }
         ReleaseAction::ReportUnavailable { retry: true } => Ok(Next::Retry),
         _ => Ok(Next::Await),
     }
-}
-
-/// Deletes the sources and charts of components that the release no longer plans, and that nothing refers to.
-async fn prune_sources(context: &Context, facts: &Facts<'_>) -> Result<Next, RequestError> {
-    let Some(found) = &facts.found else { return Ok(Next::Await) };
-    let outdated = inventory::outdated(context, facts.object, &found.planned.plan);
-    let are_gone = tear_down::delete_sources(context, facts.object, &outdated.unused).await?;
-    let is_over = are_gone && !outdated.is_used;
-    Ok(if is_over { Next::Await } else { Next::After(PRUNE_AGAIN_AFTER) })
 }
 
 /// Returns the name of the `ClusterStack` of a release if the API server has it, and the cache does not: it is in another

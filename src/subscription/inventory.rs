@@ -11,7 +11,6 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{Entry, FluxObject};
 use crate::inputs::line::Line;
 use crate::names::Key;
-use crate::plan::Plan;
 
 /// The objects of one release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,41 +53,6 @@ pub fn inventory(facts: InventoryFacts) -> Inventory {
         flux: facts.owned.into_iter().chain(unused).chain(named).collect(),
         namespaces: recorded.iter().filter(|object| object.kind == "Namespace").map(key_of).collect(),
     }
-}
-
-/// The sources and charts of components that a release no longer plans.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outdated {
-    /// Those that nothing refers to.
-    pub unused: Inventory,
-    /// Whether something refers to another one.
-    pub is_used: bool,
-}
-
-/// Returns the sources and charts of components that a release owns and does not plan, such as those from before a change of
-/// credentials. `owned` are the objects that it owns, and `objects` all Flux objects of stackflux. A HelmChart that is deleted
-/// now still refers to its source.
-#[must_use]
-pub fn outdated(owned: &[Arc<FluxObject>], plan: &Plan, objects: &[Arc<FluxObject>]) -> Outdated {
-    let planned: BTreeSet<(FluxKind, Key)> =
-        plan.objects().filter_map(|object| Some((object.kind()?, object.id.key()))).collect();
-    let used: BTreeSet<(FluxKind, Key)> =
-        objects.iter().filter_map(|user| Some((user.refers_to.source_kind?, user.source()))).collect();
-    let mut outdated = Outdated::default();
-    for object in owned {
-        let id = (object.kind(), Key::of(&**object));
-        // What has the label of a release outlives its plan: contents of other releases come from it.
-        let is_of_component = object.kind().is_source() && !object.labels().contains_key(labels::RELEASE);
-        if !is_of_component || planned.contains(&id) {
-            continue;
-        }
-        if used.contains(&id) {
-            outdated.is_used = true;
-        } else {
-            outdated.unused.flux.insert(id);
-        }
-    }
-    outdated
 }
 
 fn recorded(release: &ClusterStackRelease) -> &[GeneratedObject] {

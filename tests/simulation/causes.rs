@@ -148,9 +148,6 @@ fn cause(past: Past, now: Past, object: &Value) -> Option<Cause> {
             of_addon(past, object, kind)
         }
         "GitRepository" if is_left_over(past, object) => Some(Cause::Free),
-        "GitRepository" | "OCIRepository" | "HelmChart" if is_unused_component(past, object) => {
-            Some(Cause::Free)
-        }
         _ => free(is_release_deleted(past, object) && !is_class_used(past, object)),
     }
 }
@@ -288,21 +285,6 @@ fn is_release_deleted(past: Past, object: &Value) -> bool {
         return past.named("ClusterStackRelease", namespace, release).is_none_or(is_deleting);
     }
     of_kinds.all(|(kind, owner)| past.with_uid(kind, text(&owner["uid"])).is_none_or(is_deleting))
-}
-
-/// Whether an object is the source or chart of a component, and nothing refers to it.
-fn is_unused_component(past: Past, object: &Value) -> bool {
-    let metadata = &object["metadata"];
-    let refers = |user: &Value| {
-        ["chartRef", "sourceRef"].iter().any(|field| {
-            let reference = &user["spec"][*field];
-            reference["kind"] == object["kind"] && reference["name"] == metadata["name"]
-        })
-    };
-    let users = ["HelmRelease", "Kustomization", "HelmChart"];
-    metadata["labels"]["clusterstack.x-k8s.io/release"].is_null()
-        && !metadata["ownerReferences"].is_null()
-        && !users.iter().any(|kind| past.list(kind).into_iter().any(refers))
 }
 
 /// Whether a `GitRepository` was made for a `ClusterStack` that now refers to another one.

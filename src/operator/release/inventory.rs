@@ -7,15 +7,13 @@ use kube::ResourceExt as _;
 use super::super::context::Context;
 use super::super::objects::index;
 use super::super::write;
-use crate::api::{ClusterStackRelease, labels};
+use crate::api::ClusterStackRelease;
 use crate::foreign::flux::FluxKind;
-use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::line::Line;
 use crate::names::ReleaseName;
-use crate::plan::Plan;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{self, Inventory, InventoryFacts, Outdated};
+use crate::subscription::{self, Inventory, InventoryFacts};
 
 /// Returns all objects that were made from a release.
 pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Inventory {
@@ -31,23 +29,6 @@ pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: 
         owned: owned.iter().map(|object| (object.kind(), Key::of(&**object))).collect(),
         objects: &caches.flux.all(&FluxKind::ALL),
     })
-}
-
-/// Returns the sources and charts of components that a release no longer plans.
-pub(super) fn outdated(context: &Context, release: &ClusterStackRelease, plan: &Plan) -> Outdated {
-    let flux = &context.caches.flux;
-    let index_key = index::owned_by("ClusterStackRelease", &Key::of(release));
-    let sources = FluxKind::ALL.into_iter().filter(|kind| kind.is_source());
-    let owned: Vec<_> = sources.flat_map(|kind| flux.of(kind).by_index(&index_key)).collect();
-    let is_planned = |object: &Arc<FluxObject>| {
-        let (kind, key) = (object.kind(), Key::of(&**object));
-        plan.objects().any(|planned| planned.kind() == Some(kind) && planned.id.key() == key)
-    };
-    // There may be thousands of objects, and nearly always nothing to look for.
-    if owned.iter().all(|object| is_planned(object) || object.labels().contains_key(labels::RELEASE)) {
-        return Outdated::default();
-    }
-    subscription::outdated(&owned, plan, &flux.all(&FluxKind::ALL))
 }
 
 /// Returns the line of the `ClusterStack` that owns the release, or that of the release's name if the `ClusterStack` does

@@ -165,7 +165,7 @@ async fn uninstall(
 }
 
 /// Deletes sources and charts that no other release has, and returns whether the API server confirms that all are gone.
-pub(super) async fn delete_sources(
+async fn delete_sources(
     context: &Context,
     release: &ClusterStackRelease,
     made: &Inventory,

@@ -87,31 +87,6 @@ fn components_come_and_change_their_form() {
 }
 
 #[test]
-fn other_credentials_replace_the_sources() {
-    run("components-access", |simulation| {
-        simulation.deliver_components();
-        let before = [sources(simulation, "GitRepository"), sources(simulation, "OCIRepository")];
-        let credentials = json!([
-            {"url": "https://git.example.org", "secretRef": {"name": "git"}},
-            {"url": "oci://registry.example.org", "secretRef": {"name": "registry"}},
-        ]);
-        let more = json!({"components": {"credentials": credentials}});
-        simulation.offer(&["v2", "v7", "v8"], &more);
-        settle(simulation);
-        simulation.wait(Duration::from_mins(2));
-        settle(simulation);
-        simulation.expect_ready_at("one", COMPONENTS);
-        let after = [sources(simulation, "GitRepository"), sources(simulation, "OCIRepository")];
-        assert_eq!(after.each_ref().map(Vec::len), [2, 1], "those from before are gone: {after:?}");
-        let is_new = |name: &&String| !before.iter().flatten().any(|earlier| earlier == *name);
-        assert_eq!(after.iter().flatten().filter(is_new).count(), 3, "{after:?}");
-        let reference = simulation.field("OCIRepository", &after[1][0], "/spec/secretRef/name");
-        assert_eq!(reference, "registry");
-        assert!(simulation.uninstalled().is_empty());
-    });
-}
-
-#[test]
 fn sources_of_components_end_with_the_last_release() {
     run("components-retired", |simulation| {
         simulation.deliver_components();
