@@ -4,12 +4,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::api::SourcePlacement;
 use crate::api::components::{ComponentCredentials, ComponentSettings, ComponentVerification};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::source::{Access, GitRepositorySpec, LayerSelector, OciAccess, OciRepositorySpec};
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName, Revision};
-use crate::release::{self, Component, ComponentForm, Digest, GitReference, OciReference};
+use crate::release::{Component, ComponentForm, ComponentSource, Digest, GitReference, OciReference};
 
 /// Interval at which Flux fetches content that cannot change.
 const EXACT_INTERVAL: &str = "24h";
@@ -25,6 +26,11 @@ pub enum ComponentError {
     /// The content behind the address can change.
     #[error("the content of {0} can change: name a commit or a digest")]
     Mutable(String),
+    /// The sources of the ClusterStack are copied beside its Clusters.
+    #[error(
+        "components need spec.flux.sources: Shared of the ClusterStack, because nothing would delete the copies of their sources"
+    )]
+    PerNamespace,
     /// A name that Kubernetes would refuse.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -32,7 +38,7 @@ pub enum ComponentError {
 
 /// The Flux object that fetches the content of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ComponentSource {
+pub struct SourceObject {
     /// The kind: `GitRepository` or `OCIRepository`.
     pub kind: FluxKind,
     /// The name: that of the ClusterStack, and the first twelve hex digits of the digest of the spec. So two ClusterStacks never
@@ -44,24 +50,27 @@ pub struct ComponentSource {
     pub version: String,
 }
 
-impl ComponentSource {
+impl SourceObject {
     /// Returns the source of a component.
     pub fn of(stack: &Stack, component: &Component) -> Result<Self, ComponentError> {
+        if stack.flux.sources == SourcePlacement::PerNamespace {
+            return Err(ComponentError::PerNamespace);
+        }
         let url = component.source.url();
         let mutable = || ComponentError::Mutable(url.to_owned());
         let version = component.source.exact().ok_or_else(mutable)?.to_owned();
         let access = AddressAccess::of(&stack.components, url);
         let (kind, spec) = match &component.source {
-            release::ComponentSource::Git { reference, .. } => {
+            ComponentSource::Git { reference, .. } => {
                 if url.starts_with("http://") && !access.is_insecure() {
                     return Err(ComponentError::Unencrypted(url.to_owned()));
                 }
                 (FluxKind::GitRepository, access.git(url, reference))
             }
-            release::ComponentSource::Oci { reference, .. } => {
+            ComponentSource::Oci { reference, .. } => {
                 (FluxKind::OCIRepository, access.oci(url, reference, component.form))
             }
-            release::ComponentSource::HelmIndex { .. } => return Err(mutable()),
+            ComponentSource::HelmIndex { .. } => return Err(mutable()),
         };
         let digest = Digest::of_bytes(format!("{kind} {spec}").as_bytes());
         let name = ObjectName::bounded(&format!("{}-{}", stack.name, digest.short()))?;

@@ -7,6 +7,7 @@
 //! keeps its pin; otherwise the commit that last changed its directory becomes the pin. A release that was changed after it
 //! was pinned supplies nothing.
 
+mod located;
 mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +21,13 @@ use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::claim::{self, Claim};
-use crate::inputs::components::{ComponentError, ComponentSource, flux_path};
+use crate::inputs::components::{ComponentError, SourceObject, flux_path};
 use crate::inputs::line::Line;
 use crate::inputs::stack::Stack;
-use crate::names::{AddonName, Key, NameError, Namespace, ObjectName, ReleaseName, Revision};
-use crate::release::{Addon, Digest, Release};
+use crate::names::{AddonName, Key, NameError, ObjectName, ReleaseName, Revision};
+use crate::release::{Addon, Component, Digest, Release};
 
+pub use located::{Content, Contents, Pin};
 pub use names::{Names, Owned};
 
 /// A release of the stack repository: its contents and its pin.
@@ -249,99 +251,6 @@ impl ContentError {
     }
 }
 
-/// A release at a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pin {
-    /// The commit.
-    pub revision: Revision,
-    /// The digest of the whole release at that commit, in its text form.
-    pub digest: String,
-    /// The name of its `GitRepository`, and the claim on it.
-    pub owned: Owned,
-}
-
-/// One content in its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
-    /// The release whose directory holds it.
-    pub release: ReleaseName,
-    /// The name of the `GitRepository` that pins it.
-    pub source: ObjectName,
-    /// The directory within the stack repository, as Flux takes it: `./releases/<release>/…`.
-    pub path: String,
-    /// The name of its `HelmChart`: the addon's and the content's first twelve hex digits, and more beside the repository
-    /// of another namespace.
-    pub chart: ObjectName,
-    /// The claim on that `HelmChart`.
-    pub claim: Option<Claim>,
-    /// The full digest.
-    pub digest: Digest,
-    /// The source of a component; `None` for a directory of the stack repository.
-    pub component: Option<ComponentSource>,
-}
-
-impl Content {
-    /// Returns the kind of its source.
-    #[must_use]
-    pub fn source_kind(&self) -> FluxKind {
-        self.component.as_ref().map_or(FluxKind::GitRepository, |source| source.kind)
-    }
-
-    /// Returns kind and name of the object that a `HelmRelease` takes its chart from.
-    #[must_use]
-    pub fn chart_reference(&self) -> (FluxKind, &ObjectName) {
-        match self.source_kind() {
-            FluxKind::OCIRepository => (FluxKind::OCIRepository, &self.source),
-            _ => (FluxKind::HelmChart, &self.chart),
-        }
-    }
-
-    /// Returns the namespace of its source and chart for objects in `consumer`.
-    #[must_use]
-    pub fn source_namespace<'a>(&self, stack: &'a Stack, consumer: &'a Namespace) -> &'a Namespace {
-        match (&self.component, stack.flux.sources) {
-            (Some(_), SourcePlacement::Shared) => &stack.namespace,
-            _ => stack.source_namespace(consumer),
-        }
-    }
-
-    /// Returns the namespace in a reference from `consumer`; `None` for its own.
-    #[must_use]
-    pub fn reference_namespace<'a>(&self, stack: &'a Stack, consumer: &'a Namespace) -> Option<&'a str> {
-        let namespace = self.source_namespace(stack, consumer);
-        (namespace != consumer).then(|| namespace.as_str())
-    }
-}
-
-/// All contents of a release in their sources.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contents {
-    /// Per addon.
-    pub addons: BTreeMap<AddonName, Content>,
-    /// The releases that contents come from, and the release itself, with their pins.
-    pub pins: BTreeMap<ReleaseName, Pin>,
-    /// The `HelmChart` of the cluster class.
-    pub class: Owned,
-}
-
-impl Contents {
-    /// Returns the commit or the digest of a content.
-    #[must_use]
-    pub fn version_of(&self, content: &Content) -> Option<String> {
-        match &content.component {
-            Some(source) => Some(source.version.clone()),
-            None => Some(self.pins.get(&content.release)?.revision.to_string()),
-        }
-    }
-
-    /// Returns the commit or the digest of the component's source with this name.
-    #[must_use]
-    pub fn component_version(&self, source: &str) -> Option<String> {
-        let mut sources = self.addons.values().filter_map(|content| content.component.as_ref());
-        sources.find(|found| found.name.as_str() == source).map(|found| found.version.clone())
-    }
-}
-
 /// Finds the source of everything in `release`. `catalog` holds the releases of the stack repository.
 pub fn resolve(
     stack: &Stack,
@@ -367,16 +276,8 @@ pub fn resolve(
     pin(&release.name)?;
     for addon in &release.addons {
         if let Some(component) = addon.component() {
-            let source = ComponentSource::of(stack, component)?;
-            let content = Content {
-                release: lowest(&stack.line, release, addon, &catalog).clone(),
-                chart: source.chart_name(stack, &addon.name, &component.path)?,
-                claim: Some(Claim::own(stack)),
-                source: source.name.clone(),
-                path: flux_path(&component.path),
-                digest: addon.digest,
-                component: Some(source),
-            };
+            let first = lowest(&stack.line, release, addon, &catalog);
+            let content = of_component(stack, first, addon, component)?;
             contents.addons.insert(addon.name.clone(), content);
             continue;
         }
@@ -400,6 +301,25 @@ pub fn resolve(
         contents.addons.insert(addon.name.clone(), content);
     }
     Ok(contents)
+}
+
+/// Returns the content of a component. `release` is the lowest one that has it.
+fn of_component(
+    stack: &Stack,
+    release: &ReleaseName,
+    addon: &Addon,
+    component: &Component,
+) -> Result<Content, ContentError> {
+    let source = SourceObject::of(stack, component)?;
+    Ok(Content {
+        release: release.clone(),
+        chart: source.chart_name(stack, &addon.name, &component.path)?,
+        claim: Some(Claim::own(stack)),
+        source: source.name.clone(),
+        path: flux_path(&component.path),
+        digest: addon.digest,
+        component: Some(source),
+    })
 }
 
 /// Returns the source of the existing chart with the name of an addon's content: release and directory. Fails if that

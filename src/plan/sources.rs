@@ -8,7 +8,7 @@ use crate::api::{SourcePlacement, labels};
 use crate::foreign::flux::source::{GitRepositorySpec, HelmChartSpec, ReconcileStrategy};
 use crate::foreign::flux::{FluxKind, Metadata, Reference};
 use crate::inputs::claim::Claim;
-use crate::inputs::components::ComponentSource;
+use crate::inputs::components::SourceObject;
 use crate::inputs::content::{Content, Pin, release_path};
 use crate::inputs::stack::Stack;
 use crate::names::{Namespace, ObjectName, ReleaseName};
@@ -137,7 +137,7 @@ fn of_component(
     stack: &Stack,
     namespace: &Namespace,
     content: &Content,
-    source: &ComponentSource,
+    source: &SourceObject,
 ) -> Result<PlannedObject, PlanError> {
     let metadata = claimed(stack, namespace, source.name.clone(), content.claim.as_ref(), [], []);
     PlannedObject::of_kind(Step::Sources, source.kind, metadata, &source.spec)

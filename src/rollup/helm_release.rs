@@ -248,7 +248,11 @@ fn awaited(object: &FluxObject, status: &HelmReleaseStatus, expected: &Expected)
     match (deployed(status), &expected.version) {
         (Some(snapshot), Some(version)) if !snapshot.has_version(version) => {
             let what = if version.contains(':') { "the chart of manifest" } else { "chart version" };
-            format!("{what} {version} is expected, {} is deployed", snapshot.version_like(version))
+            let deployed = match snapshot.version_like(version) {
+                "" => "one of another source",
+                deployed => deployed,
+            };
+            format!("{what} {version} is expected, {deployed} is deployed")
         }
         (Some(Snapshot { chart_version, .. }), None) => format!(
             "chart version {chart_version} is deployed; the expected version is known when the HelmChart is packaged"

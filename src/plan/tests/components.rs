@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::ComponentSettings;
+use crate::inputs::content::{self, Catalog, CatalogEntry, Existing};
 
 const COMMIT: &str = "9f1c2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b";
 const DIGEST: &str = "sha256:3a5b7c9d1e2f4051627384950617283940516273849506172839405162738495";
@@ -199,12 +200,6 @@ fn sources_of_components_are_beside_the_stack() {
     let plan = fixture.plan("v1", &["one"]);
     assert_eq!(spec(&plan, "HelmRelease", "one.monitoring")["chartRef"]["namespace"], "stacks");
     assert_eq!(spec(&plan, "Kustomization", "one.limits")["sourceRef"]["namespace"], "stacks");
-    fixture.stack.flux.sources = SourcePlacement::PerNamespace;
-    let plan = fixture.plan("v1", &["one"]);
-    assert_eq!(spec(&plan, "HelmRelease", "one.monitoring")["chartRef"]["namespace"], Value::Null);
-    let copies = plan.objects().filter(|object| object.id.kind == "OCIRepository");
-    let places: Vec<&str> = copies.map(|object| object.id.namespace.as_str()).collect();
-    assert_eq!(places, ["stacks", "tenant"]);
 }
 
 #[test]
@@ -242,4 +237,31 @@ fn substitutions_are_texts() {
     fixture.more[1].1 = "{}\n";
     let plan = fixture.plan("v1", &["one"]);
     assert!(spec(&plan, "Kustomization", "one.limits")["postBuild"].is_null(), "nothing is substituted");
+}
+
+/// What a ClusterStack must allow before the sources of components are planned.
+#[test]
+fn sources_that_cannot_be_written_are_refused() {
+    let refused = |fixture: &Fixture| {
+        let release = fixture.release("v1");
+        let catalog = Catalog::from([(
+            release.name.clone(),
+            CatalogEntry::of(&release, "0".repeat(40).parse().unwrap()),
+        )]);
+        content::resolve(&fixture.stack, &release, &catalog, &Existing::default()).map(drop)
+    };
+    let mut fixture = fixture();
+    assert!(refused(&fixture).is_ok());
+    fixture.stack.flux.sources = SourcePlacement::PerNamespace;
+    let message = refused(&fixture).unwrap_err().to_string();
+    assert!(message.contains("components need spec.flux.sources: Shared"), "{message}");
+    fixture.stack.flux.sources = SourcePlacement::Shared;
+
+    let unencrypted: &'static str = LIST.replace("https://git", "http://git").leak();
+    fixture.more[0].1 = unencrypted;
+    let message = refused(&fixture).unwrap_err().to_string();
+    assert!(message.starts_with("http://git.example.org/team/platform.git is not encrypted"), "{message}");
+    let insecure = json!({"credentials": [{"url": "http://git.example.org", "insecure": true}]});
+    fixture.stack.components = settings(&insecure);
+    assert!(refused(&fixture).is_ok());
 }

@@ -235,11 +235,20 @@ fn read_url(source: &Value<'_>, schemes: &[&str], findings: &mut Findings) -> Op
         format!("the address is longer than {MAX_URL} characters, or has one that is not printable ASCII")
     } else if has_credentials(&url) {
         "the address has credentials, which everybody who reads the release would see".to_owned()
+    } else if rest.is_some_and(|rest| !has_plain_path(rest)) {
+        "a segment of the address is empty, `.` or `..`, or the address has a `%` or a backslash".to_owned()
     } else {
         return Some(url);
     };
     findings.push(source.get("url")?.error(Reason::InvalidField, message));
     None
+}
+
+/// Whether an address without its scheme means the path that is written in it: credentials are given by its segments, and a
+/// server may resolve what is written in another way.
+fn has_plain_path(address: &str) -> bool {
+    let mut segments = address.strip_suffix('/').unwrap_or(address).split('/');
+    segments.all(|segment| !matches!(segment, "" | "." | "..")) && !address.contains(['%', '\\'])
 }
 
 /// Reports fields that are never read, and those by which a release would send a Secret of the namespace to a host of its

@@ -178,6 +178,18 @@ fn secrets_and_keys_are_refused() {
     }
 }
 
+/// Credentials are those of the path that is written in an address, so a server must not read another one.
+#[test]
+fn address_with_another_path_than_written_is_refused() {
+    for bad in ["team/../other.git", "team/./a.git", "team//a.git", "team/%2e%2e/other.git", "team\\a.git"] {
+        let finding = with("platform.git", bad).refused();
+        let message =
+            "a segment of the address is empty, `.` or `..`, or the address has a `%` or a backslash";
+        expect(&finding, Reason::InvalidField, COMPONENTS, 5, message);
+    }
+    with("platform.git", "team/platform.git/").clean();
+}
+
 #[test]
 fn broken_lists_are_refused() {
     use Reason::{DuplicateName, InvalidField, InvalidName, InvalidPath, MissingFile};

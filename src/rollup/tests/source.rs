@@ -76,3 +76,53 @@ fn helm_chart_status_gives_its_verdict() {
         assert_eq!(judge(&chart, &expected, &soon()), verdict, "{case}");
     }
 }
+
+/// The digest of a manifest, and another one.
+const MANIFEST: &str = "sha256:3a5b7c9d1e2f4051627384950617283940516273849506172839405162738495";
+const MISSING: &str = "Ready=False OCIArtifactPullFailed: no such manifest";
+const OTHER: &str = "sha256:ff5b7c9d1e2f4051627384950617283940516273849506172839405162738495";
+
+#[test]
+fn oci_repository_status_gives_its_verdict() {
+    let fetched = |revision: &str| json!({"observedGeneration": 2, "artifact": {"revision": revision}});
+    let rows: Vec<(Value, &[&str], Verdict)> = vec![
+        (json!({}), &[], Verdict::Pending),
+        (fetched(MANIFEST), &[READY], Verdict::Fetched),
+        (fetched(&format!("1.2.3@{MANIFEST}")), &[READY], Verdict::Fetched),
+        (
+            fetched(OTHER),
+            &[READY],
+            progressing(&format!("manifest {MANIFEST} is expected, {OTHER} is fetched")),
+        ),
+        (json!({}), &[MISSING], failed(Transient, "OCIArtifactPullFailed", "no such manifest")),
+    ];
+    for (status, reported, verdict) in rows {
+        let object = object(status, reported);
+        let expected = expected(&object, MANIFEST);
+        assert_eq!(judge(&read(FluxKind::OCIRepository, &object), &expected, &soon()), verdict);
+    }
+}
+
+/// The version of the chart is the same for both manifests.
+#[test]
+fn chart_of_a_registry_is_judged_by_its_manifest() {
+    for (deployed, verdict) in [
+        (json!(MANIFEST), Verdict::Applied),
+        (
+            json!(OTHER),
+            progressing(&format!("the chart of manifest {MANIFEST} is expected, {OTHER} is deployed")),
+        ),
+        (
+            Value::Null,
+            progressing(&format!(
+                "the chart of manifest {MANIFEST} is expected, one of another source is deployed"
+            )),
+        ),
+    ] {
+        let latest = json!({"status": "deployed", "chartVersion": CHART, "ociDigest": deployed});
+        let status = json!({"observedGeneration": 2, "lastAttemptedGeneration": 2, "history": [latest]});
+        let object = object(status, &["Ready=True UpgradeSucceeded: done"]);
+        let expected = expected(&object, MANIFEST);
+        assert_eq!(judge(&read(FluxKind::HelmRelease, &object), &expected, &soon()), verdict);
+    }
+}
