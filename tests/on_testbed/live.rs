@@ -20,10 +20,7 @@ impl Live {
         testbed.management().apply(&crds).unwrap();
         for crd in ["clusterstacks", "clusterstackreleases", "clusteraddons"] {
             let crd = format!("crd/{crd}.clusterstack.x-k8s.io");
-            testbed
-                .management()
-                .kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &crd])
-                .unwrap();
+            testbed.management().wait_established(&[&crd]).unwrap();
         }
         let live = Self { testbed, namespace: testbed.namespace("live").unwrap() };
         let spec =

@@ -17,7 +17,7 @@ pub(crate) fn apply_definitions(cluster: &Cluster) {
     for definition in custom_resource_definitions() {
         cluster.apply(&serde_json::to_string(&definition).unwrap()).unwrap();
         let name = format!("crd/{}", definition.metadata.name.unwrap());
-        cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &name]).unwrap();
+        cluster.wait_established(&[&name]).unwrap();
     }
     applied.insert(cluster.kubeconfig().to_owned());
 }

@@ -43,7 +43,7 @@ fn infrastructure_is_read_in_the_contract_version() {
     let labels = json!({"cluster.x-k8s.io/v1beta2": "v1alpha1_v1beta1", "cluster.x-k8s.io/v1beta1": "v1"});
     management.apply(&definition(&labels).to_string()).unwrap();
     let crd = format!("crd/contractclusters.{GROUP}");
-    management.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &crd]).unwrap();
+    management.wait_established(&[&crd]).unwrap();
     scenario.publish(&[V1]);
     scenario.apply_stack(&["v1"], &json!({}));
     let operator = scenario.operator();

@@ -129,6 +129,18 @@ impl Cluster {
         if gone { Ok(()) } else { Err(self.timed_out(object, "absence", timeout, last.as_ref())) }
     }
 
+    /// Waits until CRDs are served: names such as `crd/kustomizations.kustomize.toolkit.fluxcd.io`, or options that select them.
+    pub fn wait_established(&self, crds: &[&str]) -> Result<()> {
+        let arguments = [&["wait", "--for=condition=Established", "--timeout=60s"], crds].concat();
+        let mut waited = Ok(());
+        // kubectl fails at once on a CRD that has no conditions yet.
+        probe::poll(Duration::from_mins(1), || {
+            waited = self.kubectl(&arguments).map(drop);
+            Ok::<_, Error>(waited.is_ok())
+        })?;
+        waited
+    }
+
     /// Suspends all objects of Flux in a namespace, so that its controllers have nothing more to do for them. All are
     /// tried; the first error is returned.
     pub fn suspend_flux(&self, namespace: &str) -> Result<()> {

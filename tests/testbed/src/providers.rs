@@ -78,7 +78,7 @@ pub(crate) fn start(site: &Site<'_>, management: &Cluster) -> Result<()> {
     }
     apply(management, &manifests.namespaces)?;
     apply(management, &manifests.definitions)?;
-    management.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--all", "crd"])?;
+    management.wait_established(&["--all", "crd"])?;
     let mut started = Vec::new();
     for (provider, port) in PROVIDERS.iter().zip(ports) {
         started.push(start_controller(site, management, provider, port)?);

@@ -133,7 +133,7 @@ fn existing_management(site: &Site<'_>, kubeconfig: &Path) -> Result<(Cluster, P
 fn create_crds(cluster: &Cluster, directory: &Path) -> Result<()> {
     let path = directory.display().to_string();
     cluster.kubectl(&["create", "--validate=false", "-f", &path])?;
-    cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]).map(drop)
+    cluster.wait_established(&["-f", &path])
 }
 
 /// Creates a namespace and waits for the account that the controllers create in each.
