@@ -45,6 +45,7 @@ pub mod secrets;
 pub mod settings;
 pub mod stack;
 mod status;
+mod under_way;
 pub mod write;
 
 use process::ProcessError;

@@ -22,6 +22,8 @@ use crate::rollup::{Applier, DEADLINE, Moment};
 pub struct Snapshot {
     /// The `ClusterAddon`.
     pub addon: Arc<ClusterAddon>,
+    /// Whether a later status of it, whose request had no answer, may still arrive.
+    pub is_status_under_way: bool,
     /// The Flux objects that the `ClusterAddon` owns, that its status names, or that have the name of a planned one.
     pub objects: Vec<Arc<FluxObject>>,
     /// The objects of other clients that have the names of planned ones and that no watch reports.

@@ -1,5 +1,8 @@
 //! Decides what the status of a `ClusterAddon` has to say before its objects are written.
 
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
 use super::revision::revision_before;
 use super::{Available, Decision, Delivery, Facts, Snapshot, Target, addon_of, committed_by};
 use crate::api::cluster_addon::{ClusterAddonStatus, ReleaseProgress};
@@ -12,7 +15,8 @@ use crate::rollup::{ConditionStatus, Report, summary};
 /// An operator that ends between the first changed object and the next status must not leave `Ready` of the earlier content.
 /// The status is the present one, but names the release and is not ready. It also has [the revision](revision_before) of each
 /// Helm release whose content changes, which cannot be read afterwards. Nothing is written if the status says all of this
-/// anyway, or if the writes change no spec.
+/// anyway, or if the writes change no spec. A status whose request had no answer may still arrive and be ready: then a later
+/// time of the conditions makes the API server store this one, and refuse that one.
 #[must_use]
 pub fn ready_taken_back(facts: &Facts, decision: &Decision) -> Option<ClusterAddonStatus> {
     let Facts { snapshot, target: Target::Available(available), .. } = facts else { return None };
@@ -22,7 +26,7 @@ pub fn ready_taken_back(facts: &Facts, decision: &Decision) -> Option<ClusterAdd
     for planned in &changed {
         note_revision(&mut status, snapshot, planned);
     }
-    if before.ready && !changed.is_empty() {
+    if (before.ready || snapshot.is_status_under_way) && !changed.is_empty() {
         take_back(&mut status, available, &changed, snapshot);
     }
     (status != *before).then_some(status)
@@ -83,9 +87,17 @@ fn take_back(
     let delivered = Report::new(ConditionStatus::Unknown, Reason::Progressing.as_str(), &message);
     let ready = summary(&[(ConditionType::Delivered, Some(delivered.clone()))], (Reason::Progressing, ""));
     for (kind, report) in [(ConditionType::Delivered, delivered), (ConditionType::Ready, ready)] {
-        let condition = report.condition(kind, generation, &status.conditions, snapshot.now);
+        let mut condition = report.condition(kind, generation, &status.conditions, snapshot.now);
         for known in status.conditions.iter_mut().filter(|known| known.type_ == kind.as_str()) {
+            if snapshot.is_status_under_way {
+                condition.last_transition_time = later(known, snapshot.now);
+            }
             known.clone_from(&condition);
         }
     }
+}
+
+/// Returns the present time, or the next second after a condition's time.
+fn later(known: &Condition, now: Timestamp) -> Time {
+    Time(now.max(known.last_transition_time.0 + SignedDuration::from_secs(1)))
 }

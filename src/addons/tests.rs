@@ -141,6 +141,7 @@ struct Scene {
     occupants: Vec<Arc<FluxObject>>,
     repairs: BTreeMap<ObjectId, RepairState>,
     is_suspended: bool,
+    is_status_under_way: bool,
     elsewhere: Option<Hold>,
     /// The version of the control plane.
     control_plane: Option<&'static str>,
@@ -161,6 +162,7 @@ impl Scene {
             occupants: Vec::new(),
             repairs: BTreeMap::new(),
             is_suspended: false,
+            is_status_under_way: false,
             elsewhere: None,
             control_plane: None,
         }
@@ -169,6 +171,7 @@ impl Scene {
     fn facts_of<'a>(&'a self, target: Target<'a>) -> Facts<'a> {
         let snapshot = Snapshot {
             addon: Arc::new(cluster_addon(&self.addon)),
+            is_status_under_way: self.is_status_under_way,
             objects: self.objects.clone(),
             without_file: BTreeSet::new(),
             sources: self.sources.clone(),

@@ -18,6 +18,7 @@ use super::related::Related;
 use super::release_cache::ReleaseCache;
 use super::repairs::RepairLog;
 use super::settings::Settings;
+use super::under_way::UnderWay;
 use crate::api::{ClusterAddon, ClusterStack};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -99,6 +100,8 @@ pub struct Context {
     pub occupants: Occupants,
     /// Reserved parts of the deletion budgets, which no status records yet.
     pub budgets: Budgets,
+    /// The statuses of `ClusterAddon`s whose requests had no answer.
+    pub statuses_under_way: UnderWay,
     resolutions: Latest<Resolution>,
     not_installed: Latest<NotInstalled>,
     cluster_resource: OnceLock<ApiResource>,
@@ -217,6 +220,7 @@ impl Context {
             repairs: RepairLog::default(),
             occupants: Occupants::default(),
             budgets: Budgets::default(),
+            statuses_under_way: UnderWay::default(),
             resolutions: Latest::default(),
             not_installed: Latest::default(),
             cluster_resource: OnceLock::new(),

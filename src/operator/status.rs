@@ -25,6 +25,8 @@ pub(super) trait Reported: Stored<DynamicType = ()> {
     fn conditions(status: &Self::Status) -> &[Condition];
     /// Reports a written status to the reconciles that read it.
     fn enqueue_readers(context: &Context, change: &Change<Self>);
+    /// Records that the status that was to replace the one of this state may still arrive.
+    fn under_way(_context: &Context, _replaced: &Self) {}
 }
 
 impl Reported for ClusterStack {
@@ -71,6 +73,10 @@ impl Reported for ClusterAddon {
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
         on_addon_status(context, change);
     }
+
+    fn under_way(context: &Context, replaced: &Self) {
+        context.statuses_under_way.add(replaced);
+    }
 }
 
 /// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed. Conflicts if the object
@@ -104,7 +110,13 @@ pub(super) async fn replace<K: Reported>(
             write::refresh::<K>(context, &key).await?;
             return Err(conflict);
         }
-        written => cache.written(written?),
+        Err(error) => {
+            if error.is_under_way() {
+                K::under_way(context, latest.as_deref().unwrap_or(object));
+            }
+            return Err(error);
+        }
+        Ok(written) => cache.written(written),
     };
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     events::gate_changed(context, &*written, K::conditions(before), K::conditions(status)).await;

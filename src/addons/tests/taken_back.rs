@@ -1,5 +1,6 @@
 //! Tests of the status that precedes the writes for a Cluster.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
@@ -74,6 +75,28 @@ fn ready_is_taken_back_before_other_content() {
     assert_eq!(status.addons.len(), 3, "the rest stays");
     scene.addon["status"]["ready"] = json!(false);
     assert_eq!(taken_back(&scene), None, "it is not ready");
+}
+
+/// The cache does not know what the API server has, or will have.
+#[test]
+fn status_under_way_is_superseded_before_other_content() {
+    let mut scene = delivered();
+    change(&mut scene, "cni", &earlier(&json!({"values": {"earlier": true}})));
+    scene.addon["status"] = serde_json::to_value(taken_back(&scene).unwrap()).unwrap();
+    scene.is_status_under_way = true;
+    for passed in 1..3 {
+        let status = taken_back(&scene).expect("the last status may be ready");
+        let times = status.conditions.iter().map(|condition| condition.last_transition_time.0);
+        let present: Timestamp = NOW.parse().unwrap();
+        assert!(
+            times.into_iter().all(|time| time == present + SignedDuration::from_secs(passed)),
+            "{status:?}"
+        );
+        scene.addon["status"] = serde_json::to_value(status).unwrap();
+    }
+    let mut scene = delivered();
+    scene.is_status_under_way = true;
+    assert_eq!(taken_back(&scene), None, "no content is written");
 }
 
 /// Otherwise two controllers that disagree would make a status of each reconcile.

@@ -123,6 +123,7 @@ fn snapshot(
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
         now,
+        is_status_under_way: context.statuses_under_way.includes(&addon),
         addon,
     }
 }

@@ -105,6 +105,12 @@ impl RequestError {
         self.is_refusal() || self.code().is_some_and(|code| code >= 500)
     }
 
+    /// Whether the request may have been carried out, or may still be: the API server did not refuse it.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.written(), Written::Failed)
+    }
+
     /// Returns the API server's answer.
     fn status(&self) -> Option<&Status> {
         match &self.failure {

@@ -85,6 +85,7 @@ fn facts<'a>(
     let objects = live.found.objects.around(addon, &plan);
     let namespace = cluster.cluster.namespace().as_str();
     let snapshot = Snapshot {
+        is_status_under_way: false,
         addon: Arc::new(addon.clone()),
         without_file: reported_without_file(addon, &objects),
         sources: plan.sources().filter_map(|planned| live.found.objects.named(planned)).cloned().collect(),
