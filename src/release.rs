@@ -279,15 +279,18 @@ impl Release {
         limits: &mut Limits,
         findings: &mut Findings,
     ) -> (Form, BTreeMap<Hook, Vec<Stage>>, Vec<Addon>) {
-        let components = components::read(files, limits, findings);
-        if let Some((stages, complete)) = stages::read(files, &components, limits, findings) {
+        let mut components = components::read(files, limits, findings);
+        let dependencies = std::mem::take(&mut components.dependencies);
+        let read = if let Some((stages, complete)) = stages::read(files, &components, limits, findings) {
             let stages_or_all = complete.then_some(&stages);
             let addons = addons::read_staged(files, stages_or_all, components, limits, findings);
             (Form::MultiStage, stages, addons)
         } else {
             let addons = addons::read_single(files, components, limits, findings);
             (Form::SingleChart, BTreeMap::new(), addons)
-        }
+        };
+        dependencies.check(&read.2, files, findings);
+        read
     }
 
     /// Finds the addon of that name.

@@ -39,7 +39,7 @@ pub use self::cluster_addon::{
     AddonFacts, ClusterFacts, GateFacts, cluster_addon, deleted_cluster_addon, expected_since,
 };
 pub use self::cluster_stack_release::{
-    ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, expected_object,
+    ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, component_source, expected_object,
     expected_since as object_since, kept as kept_object, present_version, ready_of, recorded_expectation,
     with_rest,
 };

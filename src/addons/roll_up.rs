@@ -20,7 +20,7 @@ use crate::plan::{self, PlannedObject};
 use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, GateFacts, Moment, Report, Verdict, cluster_addon,
-    expected_since, judge,
+    component_source, expected_since, judge,
 };
 
 /// The report of a reconcile about a Cluster.
@@ -120,6 +120,7 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
     AddonFacts {
         name,
         chart: known_as(before),
+        source: before.source.clone(),
         hold: reason.filter(|reason| *reason == Reason::FileRemoved).map(|reason| Hold { reason, message }),
         object: before.object.clone(),
         expected: before.expected.clone(),
@@ -239,6 +240,7 @@ impl View<'_> {
         AddonFacts {
             name: of.name.clone(),
             chart: of.chart().map(Chart::known_as),
+            source: of.component().and_then(component_source),
             hold: hold.or(waits),
             object,
             expected,

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cluster_stack::Pruned;
+use super::components::AddonSource;
 use super::flux_settings::is_default;
 use super::schema;
 
@@ -170,6 +171,9 @@ pub struct AddonStatus {
     /// The reason for the state, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The repository of a component; absent for an addon whose files are in the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<AddonSource>,
     /// Name of the chart that is installed: the only dependency of the addon's chart, otherwise that chart itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart: Option<String>,

@@ -6,6 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::components::AddonSource;
 use super::{ClusterStack, rules, schema};
 use crate::names::Key;
 
@@ -136,11 +137,14 @@ pub struct ClusterStackReleaseStatus {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseAddon {
-    /// The addon's name, which is its directory in the release.
+    /// The addon's name: its directory in the release, or the component of `components.yaml`.
     pub name: String,
     /// `Chart` or `Manifests`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// The repository of a component; absent for an addon whose files are in the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<AddonSource>,
     /// Version of the addon: that of the chart's only dependency, otherwise that of the chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

@@ -1,5 +1,7 @@
 //! The settings of a ClusterStack for components: addons whose content is in other repositories.
 
+use std::fmt;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,31 @@ pub struct ComponentSettings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = rules::MAX_CREDENTIALS))]
     pub verify: Vec<ComponentVerification>,
+}
+
+/// The place from which Flux fetches an addon.
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonSource {
+    /// The address of the Git or OCI repository.
+    pub url: String,
+    /// The commit, or the digest of the manifest.
+    pub revision: String,
+}
+
+impl AddonSource {
+    /// Returns the revision with twelve digits: `0123456789ab`, `sha256:0123456789ab`.
+    #[must_use]
+    pub fn short_revision(&self) -> String {
+        let (algorithm, digits) = self.revision.split_at(self.revision.find(':').map_or(0, |at| at + 1));
+        format!("{algorithm}{}", digits.get(..12).unwrap_or(digits))
+    }
+}
+
+impl fmt::Display for AddonSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.url, self.short_revision())
+    }
 }
 
 /// Credentials for all repositories below an address.

@@ -3,6 +3,7 @@
 //! The form is that of Flux: repositories, and what is applied from them. A reference is exact, because a release never
 //! changes. A release has no Secrets and no keys for an address, so that its author cannot choose where they are sent.
 
+mod dependencies;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use super::finding::{Finding, Findings, Reason};
 use super::values::read_values;
 use super::{Addon, AddonKind, ValuesTemplate};
 
+pub(super) use dependencies::Dependencies;
 pub use source::{ComponentSource, GitReference, OciReference, is_manifest_digest};
 
 /// The file of a release that lists its components.
@@ -76,6 +78,8 @@ pub(super) struct Components {
     pub(super) names: BTreeSet<AddonName>,
     /// Those that are usable.
     pub(super) usable: BTreeMap<AddonName, Listed>,
+    /// The addons that they wait for.
+    pub(super) dependencies: Dependencies,
 }
 
 impl Components {
@@ -119,7 +123,8 @@ pub(super) fn read(files: &Files, limits: &Limits, findings: &mut Findings) -> C
         for item in items.items(findings) {
             let Some(name) = read_name(&item, &components.names, findings) else { continue };
             components.names.insert(name.clone());
-            let of = (name.clone(), source.as_ref().zip(repository.get("name")));
+            let depends_on = components.dependencies.read(&name, &item, findings);
+            let of = (name.clone(), source.as_ref().zip(repository.get("name")), depends_on);
             let listed = read_component(files, &item, of, limits, findings);
             components.usable.extend(listed.map(|listed| (name, listed)));
         }
@@ -150,13 +155,13 @@ fn read_name(item: &Value<'_>, others: &BTreeSet<AddonName>, findings: &mut Find
 /// A file of a component: the field that names it, and its path.
 type OwnFile = (String, String);
 
-/// The name of a component, and its repository if that is usable.
-type Of<'a> = (AddonName, Option<(&'a ComponentSource, Value<'a>)>);
+/// The name of a component, its repository if that is usable, and the addons that it waits for.
+type Of<'a> = (AddonName, Option<(&'a ComponentSource, Value<'a>)>, Vec<AddonName>);
 
 fn read_component(
     files: &Files,
     item: &Value<'_>,
-    (name, repository): Of<'_>,
+    (name, repository, depends_on): Of<'_>,
     limits: &Limits,
     findings: &mut Findings,
 ) -> Option<Listed> {
@@ -169,7 +174,6 @@ fn read_component(
     let mut own = Vec::new();
     let template = read_template(files, item, template, &mut own, limits, findings);
     let values = read_static(files, item, &mut own, limits, findings);
-    let depends_on = read_dependencies(item, findings);
     let (source, named) = repository?;
     if matches!((source, form), (ComponentSource::Oci { .. }, ComponentForm::Chart)) && path != "." {
         let message = "the chart of an OCI artifact is the whole of it";
@@ -287,18 +291,6 @@ fn read_file<'a>(
         return None;
     }
     Some((file.clone(), read_text(files, &file, limits.yaml_file, findings)?))
-}
-
-fn read_dependencies(item: &Value<'_>, findings: &mut Findings) -> Vec<AddonName> {
-    let mut names = Vec::new();
-    for value in item.get("dependsOn").map(|list| list.items(findings)).unwrap_or_default() {
-        let Some(text) = value.text(findings) else { continue };
-        match text.parse() {
-            Ok(name) => names.push(name),
-            Err(error) => findings.push(value.error(Reason::InvalidName, format!("{error}"))),
-        }
-    }
-    names
 }
 
 /// Returns the digest of a component: that of its reference and of its files. A release that changes neither does not

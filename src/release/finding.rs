@@ -72,6 +72,8 @@ words! {
         DuplicateName,
         /// A reference to content that can change.
         MutableReference,
+        /// A component waits for an addon that can never be ready before it.
+        DependencyInvalid,
         /// An addon's directory that no stage names.
         AddonWithoutStage,
         /// `metadata.yaml`, `csctl.yaml` or the class chart's name contradicts the release's name.

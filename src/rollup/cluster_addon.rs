@@ -13,6 +13,7 @@ use crate::api::cluster_addon::{
     AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs, RevisionBefore,
 };
 use crate::api::cluster_stack::Pruned;
+use crate::api::components::AddonSource;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
@@ -33,6 +34,8 @@ pub struct AddonFacts {
     pub name: AddonName,
     /// The chart that is installed; `None` for plain manifests.
     pub chart: Option<KnownAs>,
+    /// The repository of a component.
+    pub source: Option<AddonSource>,
     /// The reason why the addon's object is held.
     pub hold: Option<Hold>,
     /// The addon's object, if one was written.
@@ -369,6 +372,7 @@ fn addon_status(addon: AddonFacts, all: Option<&Hold>, old: &[AddonStatus], now:
         phase,
         reason: report.as_ref().map(|report| report.reason.clone()),
         message: report.map(|report| report.message).filter(|message| !message.is_empty()).or(addon.note),
+        source: addon.source,
         chart: addon.chart.as_ref().map(|chart| chart.name.clone()),
         version: addon.chart.as_ref().map(|chart| chart.version.clone()),
         app_version: addon.chart.and_then(|chart| chart.app_version),

@@ -8,10 +8,11 @@ use super::report::{ConditionStatus, Report, conditions, mirror, summary};
 use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
 use crate::api::cluster_stack_release::{PinnedSource, ReleaseAddon};
+use crate::api::components::AddonSource;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
-use crate::release::{Addon, Chart, Release};
+use crate::release::{Addon, Chart, Component, Release};
 
 pub use objects::{
     ObjectFacts, expected_object, expected_since, kept, present_version, recorded_expectation, with_rest,
@@ -257,6 +258,7 @@ fn status_of_addon(release: &Release, addon: &Addon) -> ReleaseAddon {
     ReleaseAddon {
         name: addon.name.to_string(),
         kind: Some(if addon.is_chart() { "Chart" } else { "Manifests" }.to_owned()),
+        source: addon.component().and_then(component_source),
         version: known.as_ref().map(|known| known.version.clone()),
         app_version: known.and_then(|known| known.app_version),
         chart_name: chart.map(|chart| chart.name.clone()),
@@ -266,6 +268,13 @@ fn status_of_addon(release: &Release, addon: &Addon) -> ReleaseAddon {
         hooks: hooks.map(|(hook, _)| hook.as_str().to_owned()).collect(),
         template: fields.map(ToString::to_string).collect(),
     }
+}
+
+/// Returns the repository of a component; `None` for a reference that is not exact.
+#[must_use]
+pub fn component_source(component: &Component) -> Option<AddonSource> {
+    let (url, revision) = (component.source.url().to_owned(), component.source.exact()?.to_owned());
+    Some(AddonSource { url, revision })
 }
 
 #[cfg(test)]

@@ -211,8 +211,11 @@ fn addon_node(snapshot: &Snapshot, namespace: &str, addon: &AddonStatus, report:
 }
 
 /// Returns the chart of an addon with its version: `cilium 1.16.5`, followed by the version of the application if it is
-/// known.
+/// known. Returns the repository of a component: `from oci://registry.example.org/charts/x@sha256:012345678901`.
 fn version(addon: &AddonStatus) -> String {
+    if let Some(source) = &addon.source {
+        return format!("from {source}");
+    }
     let (Some(chart), Some(version)) = (&addon.chart, &addon.version) else { return String::new() };
     let app = addon.app_version.as_ref().map(|app| format!(", app {app}")).unwrap_or_default();
     format!("{chart} {version}{app}")

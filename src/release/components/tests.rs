@@ -165,6 +165,41 @@ fn references_that_can_change_are_refused() {
 }
 
 #[test]
+fn dependency_that_is_never_ready_is_refused() {
+    let (dependency, ingress) = ("dependsOn: [cni]", "template: components/ingress.yaml\n");
+    for (old, new, line, message) in [
+        (dependency, "dependsOn: [nothing]", 19, "the release has no addon nothing"),
+        (
+            dependency,
+            "dependsOn: [policies]",
+            19,
+            "a chart cannot wait for manifests, and policies has no chart",
+        ),
+        (dependency, "dependsOn: [monitoring]", 19, "monitoring waits for itself"),
+        (
+            "substitute: components/policies.yaml",
+            "dependsOn: [cni]",
+            9,
+            "manifests cannot wait for another addon",
+        ),
+    ] {
+        expect(&with(old, new).refused(), Reason::DependencyInvalid, COMPONENTS, line, message);
+    }
+    let circle = list().replace(dependency, "dependsOn: [ingress]");
+    let circle = circle.replace(ingress, &format!("{ingress}    dependsOn: [cni, monitoring]\n"));
+    let findings = stack().with(COMPONENTS, &circle).load().unwrap_err();
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "monitoring waits for ingress: neither can be installed first",
+            "ingress waits for monitoring: neither can be installed first",
+        ]
+    );
+    with(dependency, "dependsOn: [ingress, cni]").clean();
+}
+
+#[test]
 fn secrets_and_keys_are_refused() {
     for (old, new) in [
         ("- name: platform\n", "- name: platform\n  secretRef: {name: a}\n"),

@@ -14,6 +14,7 @@ fn addon(name: &str, verdict: Option<Verdict>) -> AddonFacts {
     AddonFacts {
         name: name.parse().unwrap(),
         chart: Some(KnownAs { name: name.to_owned(), version: "v1".to_owned(), app_version: None }),
+        source: None,
         hold: None,
         object: Some(AddonObject { kind: "HelmRelease".into(), name: format!("c1.{name}") }),
         expected: Some(AddonState { spec_digest: Some("d1".into()), version: Some("1.0.0".into()) }),

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use stackflux::release::{File, Files, Finding, Findings, Limits, Release};
 
 /// What the file replaces, or stands beside.
-const GOOD: [(&str, &str); 6] = [
+const GOOD: [(&str, &str); 7] = [
     ("metadata.yaml", "versions: {kubernetes: v1.34.2}\n"),
     (
         "clusteraddon.yaml",
@@ -16,6 +16,7 @@ const GOOD: [(&str, &str); 6] = [
     ("cluster-class/templates/class.yaml", "kind: ClusterClass\nmetadata:\n  name: docker-demo-1-34-v1\n"),
     ("cluster-addon/cni/Chart.yaml", "name: cni\nversion: v1\n"),
     ("cluster-addon/ccm/Chart.yaml", "name: ccm\nversion: v1\n"),
+    ("components/file.yaml", "a: {{ .Cluster.metadata.name }}\n"),
 ];
 
 // The input is the file: its path, a line feed, its content. A csctl.yaml is read where there is no metadata.yaml.

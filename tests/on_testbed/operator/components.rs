@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackflux::release::Digest;
 use stackflux_testbed::Object;
 
+use super::releases::live;
 use super::scenario::{STACK, Scenario, V1, condition};
 use crate::push::{MANIFEST, Pusher};
 use crate::support::scratch;
@@ -158,6 +159,17 @@ fn components_of_a_release_are_installed_and_removed() {
     };
     assert_eq!(expected("metrics"), platform.digest.to_string());
     assert_eq!(expected("limits"), platform.commit);
+    let url = format!("oci://{registry}/{}/metrics", scenario.namespace);
+    let source = json!({"url": url, "revision": platform.digest.to_string()});
+    let release = scenario.get("clusterstackrelease", WITH).unwrap();
+    for object in [&addon, &release] {
+        let addons = object["status"]["addons"].as_array().unwrap();
+        let sources = ["metrics", "cni"]
+            .map(|name| addons.iter().find(|of| of["name"] == name).map(|of| &of["source"]));
+        assert_eq!(sources, [Some(&source), Some(&Value::Null)]);
+    }
+    let tree = live(&scenario, &["tree"]).stdout;
+    assert!(tree.contains(&format!("from {url}@sha256:{}", platform.digest.short())), "{tree}");
 
     scenario.upgrade("a", WITHOUT);
     allow_removal(&scenario);

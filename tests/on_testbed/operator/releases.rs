@@ -201,7 +201,7 @@ fn clusters_in_trouble_leave_the_stack_ready() {
 }
 
 /// The command line, with the kubeconfig of an administrator.
-fn live(scenario: &Scenario, arguments: &[&str]) -> Run {
+pub(super) fn live(scenario: &Scenario, arguments: &[&str]) -> Run {
     let kubeconfig = scenario.management().kubeconfig();
     let access = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", &scenario.namespace];
     stackflux(&[arguments, &access].concat())

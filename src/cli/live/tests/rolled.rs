@@ -97,6 +97,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
     let cni = AddonFacts {
         name: "cni".parse().unwrap(),
         chart: Some(KnownAs { name: "CNI".to_owned(), version: "v1".to_owned(), app_version: None }),
+        source: None,
         hold: None,
         object: Some(AddonObject { kind: "HelmRelease".to_owned(), name: format!("{cluster}.cni") }),
         expected: Some(AddonState {
