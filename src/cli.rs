@@ -25,6 +25,7 @@ mod operator;
 mod origin_access;
 mod origins;
 mod output;
+mod pin;
 mod promote;
 mod publish;
 mod reconcile;
@@ -69,6 +70,7 @@ enum Command {
     Inputs(inputs::Command),
     Inspect(inspect::Arguments),
     Lint(lint::Arguments),
+    Pin(Box<pin::Arguments>),
     Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
     Diff(Box<diff::Arguments>),
@@ -142,6 +144,7 @@ fn refuse_unused(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Generate(arguments) => arguments.refuse_unused(),
         Command::Publish(arguments) => arguments.refuse_unused(),
+        Command::Pin(arguments) => arguments.refuse_unused(),
         Command::Releases(arguments) => arguments.refuse_unused(),
         Command::Diff(arguments) => arguments.refuse_unused(),
         Command::Promote(arguments) => arguments.delivery.refuse_unused(),
@@ -156,6 +159,7 @@ fn run(command: Command) -> CommandResult {
         Command::Inputs(command) => inputs::run(&command),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Pin(arguments) => pin::run(&arguments),
         Command::Releases(arguments) => list_releases::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -38,7 +38,8 @@ use gotemplate::Template;
 pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency, KnownAs};
 pub use components::{
-    COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, OciReference, is_manifest_digest,
+    COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, ListedRepository, OciReference,
+    is_manifest_digest, list_repositories,
 };
 pub use content::is_needed_by_a_chart;
 #[cfg(feature = "shell")]

@@ -118,6 +118,11 @@ impl GitAccess {
         Ok(access)
     }
 
+    /// Whether a password is given.
+    pub(super) fn has_password(&self) -> bool {
+        self.git_password_file.is_some() || env::var(PASSWORD).is_ok_and(|text| !text.is_empty())
+    }
+
     fn password(&self) -> Result<Option<SecretString>, CliError> {
         match &self.git_password_file {
             Some(path) => secret(path).map(Some),

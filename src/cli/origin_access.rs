@@ -106,6 +106,11 @@ impl OriginAccess {
         Ok(Client::new(Options { ca, ..Options::default() })?)
     }
 
+    /// Whether a password is given that is not for a registry of its own.
+    pub(super) fn has_password(&self) -> bool {
+        self.username.is_some()
+    }
+
     /// Returns the settings to access registries.
     pub(super) fn oci(&self) -> Result<oci::Access, CliError> {
         let mirrors = self.mirror.iter().map(|text| text.parse()).collect::<Result<_, oci::MirrorError>>();

@@ -4,6 +4,7 @@
 //! changes. A release has no Secrets and no keys for an address, so that its author cannot choose where they are sent.
 
 mod dependencies;
+mod pinning;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use super::values::read_values;
 use super::{Addon, AddonKind, ValuesTemplate};
 
 pub(super) use dependencies::Dependencies;
+pub use pinning::{ListedRepository, list_repositories};
 pub use source::{ComponentSource, GitReference, OciReference, is_manifest_digest};
 
 /// The file of a release that lists its components.

@@ -151,10 +151,8 @@ pub(super) fn read(repository: &Value<'_>, findings: &mut Findings) -> Option<Co
             ComponentSource::HelmIndex { .. } => {
                 "name the chart in an OCI repository, or copy it into cluster-addon/"
             }
-            ComponentSource::Git { .. } => "git ls-remote shows the commit that it stands for now",
-            ComponentSource::Oci { .. } => {
-                "crane digest, or oras resolve, shows the digest that it stands for now"
-            }
+            ComponentSource::Git { .. } => "stackflux pin writes the commit that it stands for now",
+            ComponentSource::Oci { .. } => "stackflux pin writes the digest that it stands for now",
         };
         findings.push(source.error(Reason::MutableReference, message).hint(hint));
     }

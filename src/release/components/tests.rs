@@ -161,7 +161,7 @@ fn references_that_can_change_are_refused() {
         expect(&with(old, new).refused(), Reason::MutableReference, COMPONENTS, line, message);
     }
     let hint = with(&exact, "ref: {branch: main}").refused().hint.unwrap();
-    assert_eq!(hint, "git ls-remote shows the commit that it stands for now");
+    assert_eq!(hint, "stackflux pin writes the commit that it stands for now");
 }
 
 #[test]

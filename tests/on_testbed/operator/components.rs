@@ -9,7 +9,7 @@ use stackflux_testbed::Object;
 use super::releases::live;
 use super::scenario::{STACK, Scenario, V1, condition};
 use crate::push::{MANIFEST, Pusher};
-use crate::support::scratch;
+use crate::support::{scratch, stackflux};
 
 /// The release with components, and the next one without.
 const WITH: &str = "docker-demo-1-34-v3";
@@ -48,37 +48,42 @@ impl<'a> Platform<'a> {
         }
     }
 
-    /// Writes the components into a release.
+    /// Writes the components into a release, by a branch and a tag, and pins them.
     fn list(&self, release: &str) {
         let scenario = self.scenario;
         let (git, registry) = (
             scenario.testbed.git().url(&format!("{}-platform", scenario.namespace)),
             scenario.testbed.registry(),
         );
-        let list = json!({"repositories": [
-            {
-                "name": "platform", "git": {"url": git, "ref": {"branch": "main", "commit": self.commit}},
-                "components": [
-                    {"name": "limits", "manifests": "deploy/limits", "substitute": "components/limits.yaml"},
-                    {"name": "ingress", "chart": "charts/ingress", "template": "components/ingress.yaml",
-                        "values": "components/static.yaml"},
-                ],
-            },
-            {
-                "name": "metrics",
-                "oci": {
-                    "url": format!("oci://{}/{}/metrics", registry.address(), scenario.namespace),
-                    "digest": self.digest.to_string(),
-                },
-                "components": [{"name": "metrics", "chart": ".", "dependsOn": ["ingress"]}],
-            },
-        ]});
+        let list = format!(
+            "repositories:
+- name: platform
+  git:
+    url: {git}
+    ref:
+      branch: main
+  components:
+  - name: limits
+    manifests: deploy/limits
+    substitute: components/limits.yaml
+  - name: ingress
+    chart: charts/ingress
+    template: components/ingress.yaml
+    values: components/static.yaml
+- name: metrics
+  oci: {{url: oci://{}/{}/metrics, tag: 1.2.3}}
+  components:
+  - {{name: metrics, chart: ., dependsOn: [ingress]}}
+",
+            registry.address(),
+            scenario.namespace
+        );
         let write = |path: &str, text: &str| {
             let path = scenario.path(&format!("releases/{release}/{path}"));
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write("components.yaml", &list.to_string());
+        write("components.yaml", &list);
         write("components/limits.yaml", "cluster: {{ .Cluster.metadata.name | quote }}\n");
         write("components/ingress.yaml", "cluster: {{ .Cluster.metadata.name }}\n");
         write("components/static.yaml", "replicas: 2\n");
@@ -87,7 +92,25 @@ impl<'a> Platform<'a> {
             .concat();
         let (stages, next) = (format!("releases/{release}/clusteraddon.yaml"), "  BeforeClusterUpgrade:");
         scenario.edit(&stages, next, &format!("{entries}{next}"));
+        self.pin(release, &list);
         scenario.push(&format!("components of {release}"));
+    }
+
+    fn pin(&self, release: &str, list: &str) {
+        let directory = self.scenario.path(&format!("releases/{release}"));
+        let directory = directory.to_str().unwrap();
+        let found = stackflux(&["lint", directory]);
+        assert_eq!(found.stdout.matches("MutableReference").count(), 2, "{}", found.stdout);
+        let pin = stackflux(&["pin", directory, "--plain-http", "--git-plain-http"]);
+        assert_eq!(pin.code, 0, "{}", pin.stderr);
+        let exact = list
+            .replace(
+                "branch: main\n",
+                &format!("branch: main\n      commit: {} # branch main\n", self.commit),
+            )
+            .replace("tag: 1.2.3}\n", &format!("digest: {}}} # tag 1.2.3\n", self.digest));
+        assert_eq!(fs::read_to_string(format!("{directory}/components.yaml")).unwrap(), exact);
+        assert_eq!(stackflux(&["lint", directory]).code, 0);
     }
 }
 
