@@ -127,7 +127,7 @@ pub struct ClusterStackReleaseStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `ReleaseValid`, `ProviderReady`, `NodeImagesReady`, `ClusterClassReady`, `InUse`, and in sum `Ready`.
+    /// `ReleaseValid`, `SourcesReady` (with components), `ProviderReady`, `NodeImagesReady`, `ClusterClassReady`, `InUse`, and in sum `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

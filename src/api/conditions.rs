@@ -56,6 +56,8 @@ words! {
         ReleaseValid,
         /// `ClusterStackRelease`: the provider's object reports that it is ready.
         ProviderReady,
+        /// `ClusterStackRelease`, with components: Flux has fetched all sources of the release.
+        SourcesReady,
         /// `ClusterStackRelease`: the node images were applied and are ready.
         NodeImagesReady,
         /// `ClusterStackRelease`: the cluster class was applied and is ready.

@@ -98,7 +98,10 @@ pub fn cluster_stack_release(
     let sources = of_step(&facts, Step::Sources);
     let mut parts: Vec<_> =
         reports.iter().map(|(kind, report)| (kind.to_string(), Some(report.clone()))).collect();
-    parts.insert(1, ("Sources".to_owned(), Some(summary(&sources, (Reason::Fetched, "")))));
+    let sources = summary(&sources, (Reason::Fetched, ""));
+    let sources_ready = has_components(&facts, old)
+        .then(|| (ConditionType::SourcesReady, with_users(&sources, &facts.usage)));
+    parts.insert(1, ("Sources".to_owned(), Some(sources)));
     if facts.objects.is_empty() && matches!(facts.content, ContentFacts::Unusable(_)) {
         // No objects will be made: reports about missing ones add nothing.
         parts.truncate(1);
@@ -112,7 +115,12 @@ pub fn cluster_stack_release(
     ];
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
     let in_use = (ConditionType::InUse, in_use(&facts));
-    let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports).chain([in_use]);
+    let all = [(ConditionType::Ready, sum)]
+        .into_iter()
+        .chain(temporary)
+        .chain(reports)
+        .chain(sources_ready)
+        .chain([in_use]);
     let release = match &facts.content {
         ContentFacts::Known { release, .. } => Some(*release),
         ContentFacts::Unusable(_) | ContentFacts::Unread(_) => None,
@@ -164,6 +172,29 @@ fn report(object: &ObjectFacts) -> Report {
     let report = object_ready(object.verdict.as_ref());
     let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
     if is_gone { Report { reason: Reason::PinUnreachable.to_string(), ..report } } else { report }
+}
+
+/// Whether a release has sources other than the stack repository.
+fn has_components(facts: &ReleaseFacts, old: &ClusterStackReleaseStatus) -> bool {
+    match &facts.content {
+        ContentFacts::Known { release, .. } => release.addons.iter().any(|addon| addon.component().is_some()),
+        ContentFacts::Unusable(_) | ContentFacts::Unread(_) => {
+            old.conditions.iter().any(|condition| condition.type_ == ConditionType::SourcesReady.as_str())
+        }
+    }
+}
+
+/// Adds the number of Clusters to a report of sources that are not fetched.
+fn with_users(sources: &Report, usage: &Usage) -> Report {
+    if sources.status == ConditionStatus::True || usage.clusters == 0 {
+        return sources.clone();
+    }
+    let users = match usage.clusters {
+        1 => "1 Cluster uses the release".to_owned(),
+        count => format!("{count} Clusters use the release"),
+    };
+    let message = format!("{}; {users}", sources.message);
+    Report { message, ..sources.clone() }
 }
 
 fn not_needed(what: &str) -> Report {

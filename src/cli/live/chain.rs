@@ -23,8 +23,9 @@ const OF_ADDONS: [ConditionType; 3] =
     [ConditionType::ValuesRendered, ConditionType::Delivered, ConditionType::AddonsReady];
 
 /// The conditions of a `ClusterStackRelease`, in their order.
-const OF_RELEASE: [ConditionType; 4] = [
+const OF_RELEASE: [ConditionType; 5] = [
     ConditionType::ReleaseValid,
+    ConditionType::SourcesReady,
     ConditionType::ProviderReady,
     ConditionType::NodeImagesReady,
     ConditionType::ClusterClassReady,

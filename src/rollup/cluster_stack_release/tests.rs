@@ -19,8 +19,20 @@ fn later() -> Timestamp {
     now().saturating_add(SignedDuration::from_mins(5)).unwrap()
 }
 
+/// Returns a release whose only addon is in a registry.
+fn by_reference() -> Release {
+    let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    let list = format!(
+        "repositories:\n- name: a\n  oci: {{url: oci://h/cni, digest: '{digest}'}}\n  components: [{{name: cni, chart: .}}]\n"
+    );
+    load(&[
+        ("metadata.yaml", "versions: {clusterStack: v1, kubernetes: v1.34.2}\n"),
+        ("cluster-class/Chart.yaml", "apiVersion: v2\nname: class\nversion: v1\n"),
+        ("components.yaml", &list),
+    ])
+}
+
 fn release(images: bool) -> Release {
-    let mut files = Files::default();
     let all = [
         ("metadata.yaml", "versions: {clusterStack: v1, kubernetes: v1.34.2}\n"),
         (
@@ -32,7 +44,12 @@ fn release(images: bool) -> Release {
         ("cluster-addon/cni/overwrite.yaml", "values: |\n  a: {{ .Cluster.metadata.name }}\n"),
         ("node-images/image.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: image}\n"),
     ];
-    for (path, content) in all.iter().take(if images { 6 } else { 5 }) {
+    load(&all[..if images { 6 } else { 5 }])
+}
+
+fn load(all: &[(&str, &str)]) -> Release {
+    let mut files = Files::default();
+    for (path, content) in all {
         files.insert(path, File { content: content.as_bytes().to_vec(), executable: false }).unwrap();
     }
     let name = "docker-demo-1-34-v1".parse().unwrap();
@@ -100,6 +117,34 @@ fn release_with_all_parts_is_usable() {
             "hooks": ["AfterControlPlaneInitialized"], "template": [".Cluster.metadata.name"],
         })
     );
+}
+
+#[test]
+fn failing_source_is_reported_with_its_clusters() {
+    let release = by_reference();
+    let fetched = roll_up(good(&release));
+    assert_eq!(reported(&fetched, "SourcesReady"), "True Fetched: ");
+    let source = fetched.addons[0].source.as_ref().unwrap();
+    assert_eq!(source.to_string(), "oci://h/cni@sha256:0123456789ab");
+    let failed = Verdict::Failed {
+        class: crate::error::Class::Transient,
+        reason: "OCIArtifactPullFailed".to_owned(),
+        message: "not found".to_owned(),
+    };
+    let mut facts = good(&release);
+    facts.objects.push(object("OCIRepository", Step::Sources, Some(failed)));
+    facts.usage.clusters = 3;
+    let message = "OCIRepository stacks/docker-demo-1-34-v1: not found";
+    let failing = cluster_stack_release(facts.clone(), &fetched, later());
+    assert_eq!(
+        reported(&failing, "SourcesReady"),
+        format!("False OCIArtifactPullFailed: {message}; 3 Clusters use the release")
+    );
+    assert_eq!(reported(&failing, "Ready"), format!("False OCIArtifactPullFailed: Sources: {message}"));
+    facts.content = ContentFacts::Unread(Report::not_yet_reported());
+    let unread = cluster_stack_release(facts, &failing, later());
+    assert_eq!(reported(&unread, "SourcesReady"), reported(&failing, "SourcesReady"));
+    assert_eq!(reported(&roll_up(good(&self::release(false))), "SourcesReady"), "none");
 }
 
 #[test]

@@ -14,6 +14,8 @@ use crate::support::{scratch, stackflux};
 /// The release with components, and the next one without.
 const WITH: &str = "docker-demo-1-34-v3";
 const WITHOUT: &str = "docker-demo-1-34-v4";
+/// A release with the digest of a manifest that does not exist.
+const BROKEN: &str = "docker-demo-1-34-v5";
 
 /// The platform's repository, and a registry with a chart.
 struct Platform<'a> {
@@ -144,15 +146,20 @@ fn push_chart(scenario: &Scenario<'_>, template: &str) -> Digest {
 fn components_of_a_release_are_installed_and_removed() {
     let scenario = Scenario::shared("components");
     scenario.publish(&[V1]);
-    for release in [WITH, WITHOUT] {
+    for release in [WITH, WITHOUT, BROKEN] {
         scenario.derive(V1, release);
     }
     let platform = Platform::publish(&scenario);
     platform.list(WITH);
+    platform.list(BROKEN);
+    let missing = Digest::of_bytes(b"no manifest").to_string();
+    let list = format!("releases/{BROKEN}/components.yaml");
+    scenario.edit(&list, &platform.digest.to_string(), &missing);
+    scenario.push("a digest that does not exist");
     let _operator = scenario.operator();
     let git = scenario.testbed.git().url("");
     let (git, registry) = (git.trim_end_matches("/.git"), scenario.testbed.registry().address());
-    let versions = ["v1", "v3", "v4"];
+    let versions = ["v1", "v3", "v4", "v5"];
     scenario.apply_stack(&versions, &json!({}));
     let unencrypted = scenario.wait("clusterstackrelease", WITH, "the address is not encrypted", |release| {
         condition(release, "ReleaseValid").2.contains("is not encrypted: use https, or set insecure")
@@ -200,6 +207,14 @@ fn components_of_a_release_are_installed_and_removed() {
     let tree = live(&scenario, &["tree"]).stdout;
     assert!(tree.contains(&format!("from {url}@sha256:{}", platform.digest.short())), "{tree}");
 
+    let broken = scenario.wait("clusterstackrelease", BROKEN, "a source fails", |release| {
+        condition(release, "SourcesReady").0 == "False"
+    });
+    let (_, reason, message) = condition(&broken, "SourcesReady");
+    assert_eq!(reason, "OCIArtifactPullFailed", "{message}");
+    assert!(message.contains(&missing), "{message}");
+    assert_eq!(condition(&release, "SourcesReady").0, "True", "{release:#}");
+
     scenario.upgrade("a", WITHOUT);
     allow_removal(&scenario);
     scenario.wait_at("a", WITHOUT);
@@ -212,8 +227,17 @@ fn components_of_a_release_are_installed_and_removed() {
     let sources = ["get", "gitrepositories,ocirepositories,helmcharts", "--output=name"];
     let namespace = format!("--namespace={}", scenario.namespace);
     let left = scenario.management().kubectl(&[&sources[..], &[&namespace]].concat()).unwrap();
-    let left: Vec<&str> = left.lines().filter(|name| is_of_component(name)).collect();
-    assert_eq!(left, [""; 0], "the sources of the components are gone");
+    let mut left: Vec<&str> = left
+        .lines()
+        .filter_map(|name| name.rsplit('/').next())
+        .filter(|name| is_of_component(name))
+        .collect();
+    left.sort_unstable();
+    let objects = broken["status"]["objects"].as_array().unwrap().iter();
+    let mut others: Vec<&str> =
+        objects.filter_map(|object| object["name"].as_str()).filter(|name| is_of_component(name)).collect();
+    others.sort_unstable();
+    assert_eq!(left, others, "its sources are gone, and those of the other release stay");
     assert!(scenario.get("gitrepository", &format!("{STACK}-catalog")).is_some());
 }
 
