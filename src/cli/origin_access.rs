@@ -106,7 +106,7 @@ impl OriginAccess {
         Ok(Client::new(Options { ca, ..Options::default() })?)
     }
 
-    /// Whether a password is given that is not for a registry of its own.
+    /// Whether a password is given that every registry would get: those of `docker login` are for one each.
     pub(super) fn has_password(&self) -> bool {
         self.username.is_some()
     }

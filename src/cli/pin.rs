@@ -3,14 +3,15 @@
 mod resolve;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::git_access::GitAccess;
 use super::origin_access::OriginAccess;
 use super::{CommandResult, Outcome, live, terminal, unused};
-use crate::release::{COMPONENTS, ComponentSource, File, Files, Limits, ListedRepository, list_repositories};
+use crate::release::{self, COMPONENTS, ComponentSource, Files, Limits, ListedRepository, list_repositories};
 use crate::source::address::Address;
 use crate::source::oci::signatures::Verification;
 use crate::subscription::first_error;
@@ -50,14 +51,14 @@ impl Arguments {
         let is_signed = self.access.verification()? != Verification::Nothing;
         unused::refuse(
             [("--key or --certificate-identity", is_signed)],
-            "the signatures of releases are checked",
+            "it is about the signatures of releases",
         )
     }
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let path = arguments.release.join(COMPONENTS);
-    let before = fs::read_to_string(&path).map_err(|error| CliError::io(&path, error))?;
+    let before = read(&path).map_err(|error| CliError::io(&path, error))?;
     let listed = list(&before)?;
     if let Some(name) = &arguments.repository
         && !listed.iter().any(|repository| repository.name == *name)
@@ -84,9 +85,17 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(Outcome::Done)
 }
 
+/// Reads the file up to the limit, which [`list`] reports if the file is longer.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let most = Limits::default().yaml_file + 1;
+    File::open(path)?.take(most as u64).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 fn list(text: &str) -> Result<Vec<ListedRepository>, CliError> {
     let mut files = Files::default();
-    files.insert(COMPONENTS, File { content: text.as_bytes().to_vec(), executable: false })?;
+    files.insert(COMPONENTS, release::File { content: text.as_bytes().to_vec(), executable: false })?;
     list_repositories(&files, &Limits::default())
         .map_err(|findings| CliError::usage(first_error(&findings)).hint("stackflux lint shows all findings"))
 }
@@ -105,8 +114,10 @@ fn check_servers(arguments: &Arguments, listed: &[ListedRepository]) -> Result<(
         let sources = sources.filter(|source| matches!(source, ComponentSource::Git { .. }) == is_git);
         sources.map(|source| server(source.url())).collect()
     };
-    let has_password = arguments.git.has_password() || arguments.access.has_password();
-    if has_password && servers(true).len().max(servers(false).len()) > 1 {
+    let is_sent_to_many = |has_password: bool, is_git| has_password && servers(is_git).len() > 1;
+    if is_sent_to_many(arguments.git.has_password(), true)
+        || is_sent_to_many(arguments.access.has_password(), false)
+    {
         let error = CliError::usage("the password would be sent to more than one server");
         return Err(error.hint("pin one repository at a time: --repository NAME"));
     }

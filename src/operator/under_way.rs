@@ -30,3 +30,26 @@ impl UnderWay {
         is_included
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn addon(name: &str, version: &str) -> ClusterAddon {
+        let metadata = json!({"name": name, "namespace": "n", "resourceVersion": version});
+        serde_json::from_value(json!({"metadata": metadata, "spec": {"clusterRef": {"name": "a"}}})).unwrap()
+    }
+
+    #[test]
+    fn status_is_under_way_until_the_object_has_another_version() {
+        let statuses = UnderWay::default();
+        assert!(!statuses.includes(&addon("a", "1")));
+        statuses.add(&addon("a", "1"));
+        assert!(statuses.includes(&addon("a", "1")) && statuses.includes(&addon("a", "1")));
+        assert!(!statuses.includes(&addon("b", "1")), "another object");
+        assert!(!statuses.includes(&addon("a", "2")), "the API server refuses it now");
+        assert!(!statuses.includes(&addon("a", "1")), "it is forgotten");
+    }
+}

@@ -6,11 +6,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::images;
-use crate::api::components::AddonSource;
 use crate::cli::output::{NOTHING, properties, table};
 use crate::names::ReleaseName;
 use crate::release::{Addon, Chart, Component, Dependency, Form, Hook, Limits, Loaded, Release, Stage, Wait};
-use crate::rollup::component_source;
 
 /// The content of a release.
 pub(super) struct Contents {
@@ -124,19 +122,14 @@ impl Contents {
         let or_nothing =
             |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or(NOTHING.into());
         let rows = self.release.addons.iter().map(|addon| {
-            let (chart, source) = (addon.chart(), addon.component().and_then(component_source));
-            let source = source.as_ref();
+            let chart = addon.chart();
             let dependencies =
                 chart.map(|chart| chart.dependencies.iter().map(described).collect::<Vec<_>>().join(", "));
             [
                 addon.name.to_string(),
                 if addon.is_chart() { "chart" } else { "manifests" }.to_owned(),
-                or_nothing(chart.map(|chart| chart.name.clone()).or_else(|| source.map(|it| it.url.clone()))),
-                or_nothing(
-                    chart
-                        .map(|chart| chart.version.clone())
-                        .or_else(|| source.map(AddonSource::short_revision)),
-                ),
+                or_nothing(chart.map(|chart| chart.name.clone())),
+                or_nothing(chart.map(|chart| chart.version.clone())),
                 or_nothing(chart.and_then(|chart| chart.app_version.clone())),
                 or_nothing(dependencies),
                 addon.digest.short(),

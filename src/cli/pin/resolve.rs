@@ -4,6 +4,7 @@ use crate::cli::error::CliError;
 use crate::cli::git_access::{self, GitAccess};
 use crate::cli::origin_access::OriginAccess;
 use crate::cli::terminal;
+use crate::foreign::flux::source::LayerSelector;
 use crate::git::{BareRepository, CommitId, GitError, Reference};
 use crate::release::archive::unpack;
 use crate::release::chart_index::choose;
@@ -16,8 +17,6 @@ use crate::source::oci::{self, Pulled, Registry, manifest::Descriptor};
 use crate::source::origin::OriginError;
 use crate::subscription::first_error;
 
-/// Media type of the layer with a chart, as Helm pushes it.
-const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// The directory in which a chart is read.
 const DIRECTORY: &str = "chart";
 
@@ -125,9 +124,10 @@ async fn of_oci(
 }
 
 fn chart_layer<'a>(pulled: &'a Pulled, url: &str) -> Result<&'a Descriptor, CliError> {
-    let layer = pulled.manifest.layers.iter().find(|layer| layer.media_type == CHART);
+    let wanted = LayerSelector::CHART.media_type;
+    let layer = pulled.manifest.layers.iter().find(|layer| layer.media_type == wanted);
     layer.ok_or_else(|| {
-        CliError::usage(format!("{url} is not a chart: it has no layer of the type {CHART}"))
+        CliError::usage(format!("{url} is not a chart: it has no layer of the type {wanted}"))
             .hint("push the chart with helm push")
     })
 }

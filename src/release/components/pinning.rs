@@ -73,6 +73,12 @@ fn followed(repository: &Value<'_>, source: &ComponentSource) -> Option<Followed
     Some(Followed { key, line: place.line?, column: place.column? })
 }
 
+fn list_text(text: &str, limits: &Limits) -> Option<Vec<ListedRepository>> {
+    let mut files = Files::default();
+    files.insert(COMPONENTS, File { content: text.as_bytes().to_vec(), executable: false }).ok()?;
+    list_repositories(&files, limits).ok()
+}
+
 impl ListedRepository {
     /// Returns the text of `components.yaml` with an exact reference of this repository; everything else stays, and the end
     /// of the line says in a comment what the reference stood for. `None` if the text has a form that is only edited by
@@ -80,11 +86,13 @@ impl ListedRepository {
     #[must_use]
     pub fn pinned(&self, text: &str, exact: &ComponentSource, limits: &Limits) -> Option<String> {
         let edited = self.edited(text, &fields(exact))?;
-        let mut files = Files::default();
-        files.insert(COMPONENTS, File { content: edited.clone().into_bytes(), executable: false }).ok()?;
-        let listed = list_repositories(&files, limits).ok()?;
-        let is_exact = listed.iter().any(|of| of.name == self.name && of.source == *exact);
-        is_exact.then_some(edited)
+        let (before, after) = (list_text(text, limits)?, list_text(&edited, limits)?);
+        let is_as_wanted = |(before, after): (&Self, &Self)| {
+            let source = if before == self { exact } else { &before.source };
+            (&before.name, source, &before.charts) == (&after.name, &after.source, &after.charts)
+        };
+        let is_right = before.len() == after.len() && before.iter().zip(&after).all(is_as_wanted);
+        is_right.then_some(edited)
     }
 
     fn edited(&self, text: &str, fields: &[(&str, &str)]) -> Option<String> {
@@ -223,6 +231,24 @@ mod tests {
         ] {
             assert_eq!(pinned(lines), None, "{lines}");
         }
+    }
+
+    #[test]
+    fn edit_has_exactly_the_wanted_effect() {
+        let limits = Limits::default();
+        let text = "repositories:\n- name: a\n  oci: {url: oci://h/r, tag: v1}\n  components: []\n\
+            - name: a\n  oci: {url: oci://h/s, tag: v1}\n  components: []\n";
+        let listed = list_repositories(&files(text), &limits).unwrap();
+        let exact = |url: &str| ComponentSource::Oci {
+            url: url.to_owned(),
+            reference: OciReference { digest: Some(DIGEST.to_owned()), ..OciReference::default() },
+        };
+        assert!(listed[1].pinned(text, &exact("oci://h/s"), &limits).is_some());
+        assert_eq!(
+            listed[1].pinned(text, &exact("oci://h/r"), &limits),
+            None,
+            "that is the source of another one"
+        );
     }
 
     #[test]
