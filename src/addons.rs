@@ -45,9 +45,9 @@ pub use handover::{
 };
 pub use lack::{Installation, Lack, lack};
 pub use pruning::{
-    AddonMatch, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, is_prune_confirmed,
-    is_prune_pending, is_prune_turn, is_still_due, kind_of, kinds, prune_candidates, prune_decision,
-    reported_without_file, unconfirmed,
+    AddonMatch, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates,
+    has_present_components, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of,
+    kinds, prune_candidates, prune_decision, reported_without_file, unconfirmed,
 };
 pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};

@@ -23,6 +23,7 @@ pub mod flux_settings;
 pub mod git_commit;
 pub mod git_source;
 pub mod labels;
+pub mod platform;
 pub mod read;
 pub mod rules;
 mod schema;

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::{ConditionType, Reason};
 use crate::foreign::capi::Cluster;
-use crate::release::Release;
+use crate::release::{Addon, Release};
 
 /// The reason why something is not delivered now, with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +128,13 @@ pub fn has_recovered(before: &[Condition], cluster: &Cluster) -> bool {
     let before = before.iter().find(|condition| condition.type_ == available);
     let was_lost = before.is_some_and(|condition| condition.reason == Reason::Unreachable.as_str());
     was_lost && cluster.unreachable().is_none()
+}
+
+/// Returns the hold of a component that cannot be used; `None` for any other addon.
+#[must_use]
+pub fn component(addon: &Addon) -> Option<Hold> {
+    let problem = addon.platform()?.problem.as_ref()?;
+    Some(Hold { reason: Reason::ComponentInvalid, message: format!("{}: {problem}", addon.path) })
 }
 
 /// A check of one Cluster against its release.

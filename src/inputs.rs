@@ -10,6 +10,7 @@ pub mod consent;
 pub mod content;
 pub mod defaults;
 pub mod line;
+pub mod platform;
 pub mod stack;
 
 use crate::release::Release;

@@ -96,6 +96,7 @@ pub mod yaml;
 pub mod api;
 pub mod release;
 
+pub mod builtin;
 pub mod foreign;
 pub mod verify;
 
@@ -124,6 +125,8 @@ pub mod runtime;
 
 #[cfg(feature = "shell")]
 pub mod forge;
+#[cfg(feature = "shell")]
+pub mod serve;
 pub mod sink;
 #[cfg(feature = "shell")]
 pub mod source;

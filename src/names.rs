@@ -340,6 +340,15 @@ checked_name!(
     Revision
 );
 
+impl Revision {
+    /// Returns the object ID with this SHA-1.
+    #[must_use]
+    pub fn of_sha1(sha1: [u8; 20]) -> Self {
+        let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+        Self(sha1.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect())
+    }
+}
+
 impl ObjectName {
     /// Shortens `text` to a name of at most 63 characters: `text` itself if it fits, otherwise its beginning and eight
     /// hex digits of its SHA-256, so that different texts keep different names.

@@ -22,7 +22,7 @@ use std::collections::btree_map::Entry;
 use crate::gate::upgrade::Phase;
 use crate::gate::{self, Hold};
 use crate::inputs::stack::Stack;
-use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::inputs::{ClusterInputs, ReleaseInputs, platform};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
 use crate::release::Digest;
 
@@ -170,7 +170,11 @@ pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs, phase: Phase) ->
         return Ok(plan);
     }
     plan.extend(sources::of_cluster(inputs, cluster.cluster.namespace())?)?;
-    for addon in &inputs.release.addons {
+    for addon in platform::addons_of(inputs.release, &cluster.cluster) {
+        if let Some(hold) = gate::component(addon) {
+            plan.held.push(not_now(Some(addon.name.clone()), hold));
+            continue;
+        }
         let Some(content) = inputs.contents.addons.get(&addon.name) else { continue };
         if let Some(hold) = gate::upgrade::hold(phase, inputs.release, &addon.name) {
             plan.held.push(not_now(Some(addon.name.clone()), hold));

@@ -10,6 +10,8 @@
 //! idempotent.
 #![allow(clippy::disallowed_methods, reason = "a publisher writes directories")]
 
+pub mod builtin;
+mod contents;
 pub mod dependencies;
 pub mod directory;
 mod error;
@@ -30,8 +32,8 @@ use crate::release::Limits;
 use crate::source::origin::Origin;
 use vendor::Vendor;
 
-/// Fetches and checks a release. With `vendor`, also fetches the charts that it lacks, unless the stack repository already
-/// has the release.
+/// Fetches and checks a release. With `vendor`, also fetches the content of its components, and the charts that it lacks, unless
+/// the stack repository already has the release.
 pub async fn prepare(
     origin: &dyn Origin,
     name: &ReleaseName,
@@ -39,17 +41,20 @@ pub async fn prepare(
     existing: &Existing,
     limits: &Limits,
 ) -> Result<Prepared, PublishError> {
-    let prepared = Prepared::of(origin.fetch(name).await?, limits)?;
+    let mut prepared = Prepared::of(origin.fetch(name).await?, limits)?;
+    let failed = |error| PublishError::Chart { name: name.to_string(), error: Box::new(error) };
+    if let Some(vendor) = vendor.filter(|_| prepared.has_components()) {
+        let left = limits.unpacked.saturating_sub(prepared.files.size());
+        let components = vendor.fetch_components(&prepared.release, left).await.map_err(failed)?;
+        prepared = prepared.with_contents(components, limits)?;
+    }
     let Some(vendor) = vendor.filter(|_| !prepared.missing.is_empty() && !existing.has(&prepared, true))
     else {
         return Ok(prepared);
     };
     let left = limits.unpacked.saturating_sub(prepared.files.size());
     let vendored = vendor.fetch(&prepared.missing, left).await;
-    prepared.with(
-        vendored.map_err(|error| PublishError::Chart { name: name.to_string(), error: Box::new(error) })?,
-        limits,
-    )
+    prepared.with(vendored.map_err(failed)?, limits)
 }
 
 /// The result of publishing a release.

@@ -23,6 +23,7 @@ mod components;
 mod content;
 mod document;
 mod duplicates;
+mod hook;
 mod metadata;
 mod packed;
 mod review;
@@ -31,24 +32,27 @@ mod values_schema;
 
 use std::collections::BTreeMap;
 
-use crate::names::{AddonName, KubernetesVersion, ReleaseName};
 use gotemplate::Template;
+use kube::core::SelectorExt as _;
+
+use crate::names::{AddonName, KubernetesVersion, ReleaseName};
 
 #[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency, KnownAs};
 pub use components::{
-    COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, ListedRepository, OciReference,
-    is_manifest_digest, list_repositories,
+    COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, HELM_INDEX_HINT, ListedRepository,
+    OciReference, Platform, forms_refused, is_manifest_digest, leads, list_repositories,
 };
 pub use content::is_needed_by_a_chart;
 #[cfg(feature = "shell")]
 pub(crate) use content::link_findings;
 pub use digest::Digest;
-pub use files::{File, Files, Limits, PathError};
+pub use files::{File, Files, Limits, PathError, check_path};
 pub use finding::{Finding, Findings, Reason, Severity};
+pub use hook::Hook;
 pub use metadata::PartVersions;
-pub use stages::{Action, Hook, Stage, Wait, WaitObject};
+pub use stages::{Action, Stage, Wait, WaitObject};
 
 /// The directory of the cluster class in an unpacked release.
 pub const CLUSTER_CLASS: &str = "cluster-class";
@@ -130,6 +134,19 @@ impl Addon {
         }
     }
 
+    /// Returns what its `ClusterStack` says about it; `None` if it is one of the release.
+    #[must_use]
+    pub fn platform(&self) -> Option<&Platform> {
+        self.component()?.platform.as_ref()
+    }
+
+    /// Whether a Cluster with these labels has it.
+    #[must_use]
+    pub fn is_for(&self, labels: &BTreeMap<String, String>) -> bool {
+        let selector = self.platform().and_then(|platform| platform.selector.as_ref());
+        selector.is_none_or(|selector| selector.matches(labels))
+    }
+
     /// Whether it is a Helm chart, and not plain manifests.
     #[must_use]
     pub fn is_chart(&self) -> bool {
@@ -185,14 +202,25 @@ pub struct Loaded {
 
 impl Release {
     /// Returns the hooks at which an addon is applied. In the single-chart form these are none for the chart, and all for a
-    /// component.
+    /// component. A `ClusterStack` names those of its own components.
     pub fn hooks_of(&self, addon: &AddonName) -> impl Iterator<Item = Hook> {
         let applies = |stage: &Stage| stage.addon == *addon && stage.action == Action::Apply;
         let is_listed =
             move |hook: Hook| self.stages.get(&hook).is_some_and(|stages| stages.iter().any(applies));
-        let is_everywhere = self.form == Form::SingleChart
-            && self.addon(addon).is_some_and(|addon| addon.component().is_some());
-        Hook::ALL.into_iter().filter(move |hook| is_everywhere || is_listed(*hook))
+        let found = self.addon(addon);
+        let named = found.and_then(Addon::platform).and_then(|platform| platform.hooks.as_deref());
+        let is_everywhere =
+            self.form == Form::SingleChart && found.is_some_and(|addon| addon.component().is_some());
+        Hook::ALL.into_iter().filter(move |hook| match named {
+            Some(named) => named.contains(hook),
+            None => is_everywhere || is_listed(*hook),
+        })
+    }
+
+    /// Whether the labels of a Cluster decide which addons it has.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.addons.iter().filter_map(Addon::platform).any(|platform| platform.selector.is_some())
     }
 
     /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all

@@ -4,10 +4,12 @@
 
 mod all_steps;
 mod budget;
+mod builtin;
 mod claims;
 mod deletion;
 mod delivery;
 mod inventory;
+mod outdated;
 mod release_delivery;
 mod releases;
 mod requests;
@@ -21,13 +23,17 @@ pub use all_steps::{AllSteps, decide_all_steps};
 pub use budget::{
     allowance, allows, deletions, in_words, is_counted, known, left, lost, refilled, spent, summed,
 };
+pub use builtin::{BuiltinDecision, BuiltinFacts, decide_builtin};
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion};
 pub use delivery::{
     ContentState, DeliveryMode, RELEASE_STEPS, ReleaseAction, ReleaseActionFacts, StepFacts, WrittenSteps,
     decide_release_action, is_class_delivered, provider_references, steps_to_write,
 };
-pub use inventory::{Inventory, InventoryFacts, inventory, is_of_others, is_shared, shared_object};
+pub use inventory::{
+    Inventory, InventoryFacts, inventory, is_of_others, is_shared, is_unowned_component, shared_object,
+};
+pub use outdated::{Outdated, OutdatedFacts, kinds_of_users, outdated, refers_to};
 pub use release_delivery::{
     DecidedObject, DeliveryFacts, ObjectState, ReleaseDelivery, ReleaseWrite, decide_delivery,
 };

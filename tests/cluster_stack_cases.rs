@@ -1,6 +1,8 @@
 //! Every `ClusterStack` that is admitted, or refused with a reason: what the offline rules and a real API
 //! server have to agree on.
 
+#[path = "cluster_stack_cases/components.rs"]
+mod components;
 #[path = "cluster_stack_cases/delivery.rs"]
 mod delivery;
 #[path = "cluster_stack_cases/flux.rs"]
@@ -125,6 +127,8 @@ pub(crate) fn merge(value: &mut Value, patch: &Value) {
 /// All cases.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = admitted();
+    cases.extend(components::admitted());
+    cases.extend(components::refused_by_rules());
     cases.extend(refused_by_rules_of_the_stack());
     cases.extend(refused_by_rules_of_the_source());
     cases.extend(flux::refused_by_rules());

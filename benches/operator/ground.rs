@@ -60,7 +60,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Starts the testbed and lets the operator prepare the releases.
-    pub(crate) fn prepare(clusters: usize) -> Self {
+    pub(crate) fn prepare(clusters: usize, components: usize) -> Self {
         let options = Options { workloads: &[], flux: &["source-controller"], ..Options::default() };
         let testbed = Testbed::start_own(&options).unwrap();
         for definition in custom_resource_definitions() {
@@ -69,7 +69,7 @@ impl Ground {
         let api = Api::new(testbed.management().kubeconfig());
         let stack = testbed.namespace("bench").unwrap();
         let ground = Self { testbed, api, stack, clusters };
-        ground.publish();
+        ground.publish(components);
         let operator = ground.operator();
         ground.wait_until_quiet(ground.mark());
         ground.play_helm(&ground.stack);
@@ -92,8 +92,8 @@ impl Ground {
         operator.process().unwrap().terminate().unwrap();
     }
 
-    /// Publishes the releases and a `ClusterStack` that offers them.
-    fn publish(&self) {
+    /// Publishes the releases and a `ClusterStack` that offers them and has components, whose charts are in the same repository.
+    fn publish(&self, components: usize) {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-operator");
         for (release, version) in [(V1, "v1"), (V2, "v2")] {
             for (path, content) in release_files(version) {
@@ -103,14 +103,26 @@ impl Ground {
             }
         }
         let git = self.testbed.git();
-        git.push_directory(&self.stack, "main", &directory, "two releases").unwrap();
+        let commit = git.push_directory(&self.stack, "main", &directory, "two releases").unwrap();
+        let url = git.url(&self.stack);
+        let chart = |number: usize| {
+            json!({
+                "name": format!("component-{number}"), "chart": format!("releases/{V1}/cluster-addon/csi"),
+                "template": "cluster: {{ .Cluster.metadata.name }}\n",
+            })
+        };
+        let charts: Vec<Value> = (0..components).map(chart).collect();
+        let repository =
+            json!({"name": "p", "git": {"url": url, "ref": {"commit": commit}}, "components": charts});
+        let repositories = if components == 0 { json!([]) } else { json!([repository]) };
         let stack = json!({
             "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterStack",
             "metadata": {"name": "openstack-bench-1-34", "namespace": self.stack},
             "spec": {
                 "provider": "openstack", "name": "bench", "kubernetesVersion": "1.34", "noProvider": true,
                 "versions": ["v1", "v2"],
-                "source": {"git": {"url": git.url(&self.stack), "ref": {"branch": "main"}, "interval": "1h"}},
+                "components": {"credentials": [{"url": url, "insecure": true}], "repositories": repositories},
+                "source": {"git": {"url": url, "ref": {"branch": "main"}, "interval": "1h"}},
             },
         });
         self.testbed.management().apply(&stack.to_string()).unwrap();

@@ -1,9 +1,11 @@
 //! Measures a running operator: how soon it follows a change of one cluster, how soon it works again after a restart,
 //! and what it does while nothing happens.
 
+use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use stackflux_testbed::{Mark, Operator, Write};
 
 use crate::ground::{CLUSTERS, Ground, HELM_RELEASES, cluster_name};
@@ -14,6 +16,8 @@ use crate::rounds::median;
 const CHANGES: usize = 50;
 /// Maximum median of the times until a change is followed, and maximum of all of them, in milliseconds.
 const FOLLOWED: (f64, f64) = (50.0, 250.0);
+/// Maximum time, for 99 of 100 clusters, from the last status of their `HelmRelease`s to that of the `ClusterAddon`, in seconds.
+const REPORTED: f64 = 2.0;
 /// Maximum time until a restarted operator has reconciled all clusters, in seconds.
 const READY: f64 = 3.0;
 /// Duration of the idle phase, and the processor seconds that may be used in it.
@@ -30,14 +34,42 @@ pub(crate) fn measure(ground: &Ground, clusters: usize) -> bool {
     let mark = ground.mark();
     let operator = ground.operator();
     ground.wait_until_quiet(mark);
-    ground.play_helm(&namespace);
+    let reported = statuses(ground, &namespace);
     let followed = changes(ground, &namespace, clusters);
     // Without these statuses nothing would come to rest: after two minutes the operator reports that Flux does not answer.
     ground.play_helm(&namespace);
     operator.process().unwrap().terminate().unwrap();
     let rests = restart(ground, clusters);
     ground.clear(&namespace);
-    followed && rests
+    reported && followed && rests
+}
+
+/// Lets Flux report all `HelmRelease`s of all clusters at once.
+fn statuses(ground: &Ground, namespace: &str) -> bool {
+    let mark = ground.mark();
+    ground.play_helm(namespace);
+    let writes = ground.audit().writes_since(mark).unwrap();
+    let (mut reported, mut answered) = (BTreeMap::new(), BTreeMap::new());
+    for write in writes.iter().filter(|write| write.namespace == namespace && write.subresource == "status") {
+        let (times, cluster) = if write.resource == HELM_RELEASES.plural {
+            (&mut reported, write.name.split('.').next().unwrap())
+        } else {
+            (&mut answered, write.name.strip_prefix("cluster-addon-").unwrap())
+        };
+        let latest = times.entry(cluster).or_insert(time(write));
+        *latest = time(write).max(*latest);
+    }
+    // A cluster whose last report is not answered has a negative time.
+    let delay = |(cluster, time): (&&str, &Timestamp)| {
+        answered.get(*cluster).map_or(f64::NEG_INFINITY, |answer| answer.duration_since(*time).as_secs_f64())
+    };
+    let mut delays: Vec<f64> = reported.iter().map(delay).collect();
+    delays.sort_by(f64::total_cmp);
+    let percentile = delays[delays.len() * 99 / 100];
+    println!("all HelmReleases of {} clusters reported, until the status of the ClusterAddon", delays.len());
+    println!("{:>8} {:>8.2} s", "median", median(delays.iter().copied()));
+    println!("{:>8} {percentile:>8.2} s (bar {REPORTED} s)", "p99");
+    percentile < REPORTED && delays[0] >= 0.0
 }
 
 /// Changes a field of one cluster after another.

@@ -11,6 +11,7 @@ use crate::api::Reason;
 use crate::foreign::capi::Cluster;
 use crate::gate::upgrade::{Phase, phase};
 use crate::inputs::ReleaseInputs;
+use crate::inputs::platform::addons_of;
 use crate::names::AddonName;
 use crate::plan::{self, PlanError};
 use crate::release::{Addon, Hook};
@@ -67,7 +68,7 @@ pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
 /// Lists the addons that belong before the upgrade.
 pub fn needed_before_upgrade<'a>(available: &'a Available) -> impl Iterator<Item = &'a Addon> {
     let release = available.release;
-    release.addons.iter().filter(|addon| {
+    addons_of(release, &available.inputs.cluster).filter(|addon| {
         let hooks: Vec<Hook> = release.hooks_of(&addon.name).collect();
         Phase::Waiting.lets_move(&hooks)
     })

@@ -13,6 +13,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction};
 use crate::inputs::ClusterInputs;
+use crate::inputs::platform::addons_of;
 use crate::names::ObjectName;
 use crate::release::{Digest, Release};
 
@@ -178,7 +179,7 @@ pub fn decide_prepare(
 /// status with every change of an object.
 #[must_use]
 pub fn rendered_inputs(release: &Release, inputs: &ClusterInputs) -> RenderedInputs {
-    let templates = release.addons.iter().filter_map(|addon| addon.template.as_ref());
+    let templates = addons_of(release, &inputs.cluster).filter_map(|addon| addon.template.as_ref());
     let fields: BTreeMap<String, String> = templates
         .flat_map(|source| source.template.fields())
         .filter_map(|field| {

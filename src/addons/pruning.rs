@@ -8,13 +8,15 @@ use jiff::Timestamp;
 
 use super::{Available, Facts, Receipts, Snapshot, Target};
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterAddon, Reason};
+use crate::api::{ClusterAddon, ClusterStack, Reason};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned};
 use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
+use crate::inputs::platform::addons_of;
+use crate::inputs::stack::Stack;
 use crate::names::{AddonName, Key, ObjectName};
 use crate::release::{Addon, Release};
 
@@ -101,10 +103,10 @@ impl PruneFacts<'_> {
     }
 }
 
-/// Returns the addons of a release, each with the kind of its object.
+/// Returns the addons of a release that a Cluster has, each with the kind of its object.
 #[must_use]
-pub fn kinds(release: &Release) -> BTreeMap<&AddonName, FluxKind> {
-    release.addons.iter().map(|of| (&of.name, kind_of(of))).collect()
+pub fn kinds<'a>(release: &'a Release, cluster: &Cluster) -> BTreeMap<&'a AddonName, FluxKind> {
+    addons_of(release, cluster).map(|of| (&of.name, kind_of(of))).collect()
 }
 
 /// Returns the kind of the object that delivers an addon.
@@ -149,7 +151,7 @@ impl Candidate {
     fn delay(&self) -> Option<Hold> {
         let why = match self.delivers {
             AddonMatch::OtherKind => "the release has it in another form",
-            _ => "not in the release",
+            _ => NOT_GIVEN,
         };
         let message = if self.object.suspended {
             let (kind, name) = (self.object.kind(), self.object.name());
@@ -200,7 +202,8 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
 pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
     let Target::Available(available) = &facts.target else { return Vec::new() };
     let Snapshot { addon, objects, without_file, .. } = &facts.snapshot;
-    let (release, by_git) = (kinds(available.release), available.stack.delivery.git().is_some());
+    let (release, by_git) =
+        (kinds(available.release, facts.cluster), available.stack.delivery.git().is_some());
     let prune = PruneFacts { addon, release, objects, by_git, without_file };
     candidates(&prune, |addon| is_prune_turn(available, (receipts, facts.upgrade.phase), addon))
 }
@@ -255,16 +258,26 @@ fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> Own
     OwnedObject { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
 }
 
+/// Why an addon is removed. The labels of the Cluster decide about components.
+const NOT_GIVEN: &str = "neither the release nor its ClusterStack gives it to the Cluster any longer";
+
 fn uninstalled(delivers: AddonMatch, removes_file: bool) -> Hold {
     let message = match delivers {
         AddonMatch::OtherKind => "the release has it in another form: Flux uninstalls the old one first",
-        _ => "the release no longer has it: Flux uninstalls it",
+        _ => &format!("{NOT_GIVEN}: Flux uninstalls it"),
     };
     let reason = if removes_file { Reason::FileRemoved } else { Reason::AddonRemoved };
     Hold { reason, message: message.to_owned() }
 }
 
-/// Whether the API server confirms the removal of addons: the Cluster has the class of the plan, and neither the Cluster
+/// Whether the API server confirms that a plan has all components of the `ClusterStack`, which is `live` now. One that is gone
+/// confirms nothing about components.
+#[must_use]
+pub fn has_present_components(planned: &Stack, live: Option<&ClusterStack>) -> bool {
+    live.map_or(planned.components.repositories.is_empty(), |live| live.spec.components == planned.components)
+}
+
+/// Whether the API server confirms the removal of addons: the Cluster has class and labels of the plan, and neither the Cluster
 /// nor the `ClusterAddon` is deleted, paused or suspended meanwhile. `live` are the two objects as the API server has them
 /// now.
 #[must_use]
@@ -276,7 +289,9 @@ pub fn is_prune_confirmed(
     let has_class = live.0.is_some_and(|now| {
         let class = now.class();
         let is_active = !now.deleting() && !now.paused();
-        now.uid() == cluster.uid() && class.is_some() && class == cluster.class() && is_active
+        // Labels decide which components a Cluster has.
+        let is_as_planned = class == cluster.class() && now.labels() == cluster.labels();
+        now.uid() == cluster.uid() && class.is_some() && is_as_planned && is_active
     });
     let is_same = live.1.is_some_and(|now| {
         now.metadata.uid == addon.metadata.uid && is_deleted(now) == is_deleted(addon) && !now.spec.suspend

@@ -18,7 +18,6 @@ pub(super) fn revision_before(
     noted: Option<&RevisionBefore>,
 ) -> Option<RevisionBefore> {
     let spec = References::of(field(&planned.value, &["spec"])?);
-    // The version of a component's chart names its content, and no mark of it is in the metadata.
     if spec.names_content || spec.content.is_empty() {
         return None;
     }

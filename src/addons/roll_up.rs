@@ -15,6 +15,7 @@ use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAdd
 use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{FluxObject, HelmNames};
 use crate::gate::{self, Hold};
+use crate::inputs::platform::addons_of;
 use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
 use crate::release::{Addon, Chart, Digest, KnownAs};
@@ -135,13 +136,14 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
 /// Says that a Helm release keeps its names, if the settings give it others.
 fn kept_names(available: &Available, addon: &Addon, planned: &PlannedObject) -> Option<String> {
     let kept = HelmNames::of(field(&planned.value, &["spec"])?)?;
-    let HelmNames { release, storage_namespace, .. } = &kept;
+    let HelmNames { release, storage_namespace, target_namespace } = &kept;
+    let setting = if addon.platform().is_some() { "spec.components" } else { "spec.flux.adopt" };
     let wanted = plan::helm_names(available.stack, available.release, addon);
     (kept != wanted).then(|| {
         format!(
-            "keeps Helm release {storage_namespace}/{release}, because Flux would uninstall it under the name \
-             {}/{} that spec.flux.adopt gives",
-            wanted.storage_namespace, wanted.release
+            "keeps Helm release {storage_namespace}/{release} with namespace {target_namespace}, because Flux would uninstall \
+             it for {}/{} with namespace {}, which {setting} gives",
+            wanted.storage_namespace, wanted.release, wanted.target_namespace
         )
     })
 }
@@ -207,7 +209,8 @@ impl View<'_> {
 
     /// Returns the present state of a release's addons.
     fn of_release(&self, available: &Available, receipts: &Receipts) -> Vec<AddonFacts> {
-        available.release.addons.iter().map(|of| self.addon(of, available, receipts)).collect()
+        let addons = addons_of(available.release, &available.inputs.cluster);
+        addons.map(|of| self.addon(of, available, receipts)).collect()
     }
 
     fn addon(&self, of: &Addon, available: &Available, receipts: &Receipts) -> AddonFacts {
@@ -229,6 +232,7 @@ impl View<'_> {
             version: available.versions.get(&of.name).cloned(),
         });
         let revision_before = planned.and_then(|planned| self.revision_before(planned, before));
+        let fetched = available.versions.get(&of.name).map(String::as_str);
         let values = planned.and_then(|object| plan::rendered_values(&object.value));
         let judged = self.judge(object.as_ref(), expected.as_ref(), before, revision_before.as_ref());
         let wait = receipts.repairs.get(of.name.as_str());
@@ -240,7 +244,7 @@ impl View<'_> {
         AddonFacts {
             name: of.name.clone(),
             chart: of.chart().map(Chart::known_as),
-            source: of.component().and_then(component_source),
+            source: of.component().map(|component| component_source(component, fetched)),
             hold: hold.or(waits),
             object,
             expected,
@@ -278,9 +282,9 @@ impl View<'_> {
         for left in &pruning.candidates {
             let before = self.as_it_is(&left.addon, &left.object.reference());
             let hold = left.report(&self.snapshot.addon).filter(|_| left.hold.is_some() || !keeps_release);
-            // The old form waits for the new one, whose name an object of another client has.
+            // The old form waits for the new one, which may be held.
             let new = addons.iter().find(|known| known.name == left.addon).and_then(|new| new.hold.clone());
-            let hold = hold.or(new.filter(|hold| hold.reason == Reason::AlreadyExists));
+            let hold = hold.or(new);
             addons.retain(|known| known.name != left.addon);
             addons.push(AddonFacts { hold, ..before });
         }
@@ -300,8 +304,16 @@ impl View<'_> {
 
     fn kept(&self, name: AddonName, before: &AddonStatus) -> AddonFacts {
         let revision = before.revision_before.as_ref();
-        let judged = self.judge(before.object.as_ref(), before.expected.as_ref(), Some(before), revision);
+        let object = before.object.as_ref();
+        let expected =
+            object.and_then(|object| self.found(object)).map(|found| recorded_state(before, found));
+        let judged = self.judge(object, expected.flatten().as_ref(), Some(before), revision);
         kept(name, before, judged)
+    }
+
+    /// Returns the present state of an object.
+    fn found(&self, object: &AddonObject) -> Option<&Arc<FluxObject>> {
+        named(self.written, object).or_else(|| named(&self.snapshot.objects, object))
     }
 
     /// Returns the verdict on an addon's object, and the observed state; `None` if nothing is expected of the object yet.
@@ -313,19 +325,33 @@ impl View<'_> {
         noted: Option<&RevisionBefore>,
     ) -> Option<(Verdict, AddonState)> {
         let object = object?;
-        let found = named(self.written, object).or_else(|| named(&self.snapshot.objects, object))?;
+        let found = self.found(object)?;
         let verdict = judge_expected(found, expected?, (before, noted), &self.snapshot.moment(&object.kind))?;
-        let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");
-        let deployed = deployed.map(|latest| latest.chart_version.as_str());
-        let version = deployed.or(found.status.applied_revision()).map(str::to_owned);
-        Some((verdict, AddonState { spec_digest: None, version }))
+        Some((verdict, AddonState { spec_digest: None, version: deployed_version(found) }))
     }
 }
 
 /// Returns the verdict on the object of an addon by what its status says about it; `None` before its first delivery.
 #[must_use]
 pub fn judge_recorded(addon: &AddonStatus, found: &FluxObject, moment: &Moment) -> Option<Verdict> {
-    judge_expected(found, addon.expected.as_ref()?, (Some(addon), addon.revision_before.as_ref()), moment)
+    let expected = recorded_state(addon, found)?;
+    judge_expected(found, &expected, (Some(addon), addon.revision_before.as_ref()), moment)
+}
+
+/// Returns the state that the status of an addon expects. Flux may have followed a branch or a range since: any version of such
+/// content counts.
+fn recorded_state(addon: &AddonStatus, found: &FluxObject) -> Option<AddonState> {
+    let expected = addon.expected.clone()?;
+    let follows = addon.source.as_ref().is_some_and(|source| source.follows.is_some());
+    let version = if follows { deployed_version(found) } else { None };
+    Some(AddonState { version: version.or(expected.version), ..expected })
+}
+
+/// Returns the version of the chart that Helm has deployed, or the revision of the manifests that Flux has applied.
+fn deployed_version(found: &FluxObject) -> Option<String> {
+    let deployed = found.status.helm_release().filter(|latest| latest.status == "deployed");
+    let deployed = deployed.map(|latest| latest.chart_version.as_str());
+    deployed.or(found.status.applied_revision()).map(str::to_owned)
 }
 
 /// Returns the verdict on the object of an addon that is to have this state. `before` is its status, and `noted` the revision

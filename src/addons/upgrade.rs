@@ -140,13 +140,16 @@ impl Upgrade {
         if self.phase == Phase::Requested { Phase::Waiting } else { self.phase }
     }
 
-    /// Whether an upgrade seems to have ended while the addons are still those of another version (`applied`). A watch of Clusters
-    /// that is behind that of control planes shows the same before Cluster API's work on the nodes.
+    /// Whether an upgrade seems to have ended while the addons are still those of another version (`applied`), or the annotation
+    /// is that of before. A watch of Clusters that is behind that of control planes shows the same.
     #[must_use]
     pub fn seems_ended(&self, cluster: &Cluster, applied: Option<&str>) -> bool {
         let is_steady = self.gate == Gate::Enforced && self.phase == Phase::Steady;
-        let is_at = self.control_plane == ControlPlane::Version(cluster.topology_version().to_owned());
-        is_steady && is_at && applied != Some(cluster.topology_version())
+        let wanted = cluster.topology_version();
+        let is_at = self.control_plane == ControlPlane::Version(wanted.to_owned());
+        let is_hook_of_before =
+            cluster.annotation(UPGRADE_HOOK).is_some_and(|hook| !hook.is_empty() && hook != wanted);
+        is_steady && is_at && (applied != Some(wanted) || is_hook_of_before)
     }
 
     /// Whether the API server, which has `live`, confirms the end of an upgrade that a cached Cluster shows. The annotation of an

@@ -160,7 +160,7 @@ pub struct ClusterStackStatus {
     /// The last value of the annotation `reconcile.fluxcd.io/requestedAt` that was acted on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, with delivery through Git `Delivered`, with `source.upstream`
+    /// `SourceReady`, `ReleasesSynced`, `ClusterClassesReady`, with components `ComponentsReady`, with delivery through Git `Delivered`, with `source.upstream`
     /// `ReleasesPublished`, and in sum `Ready`; beside them `ClustersReady`, which `Ready` does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

@@ -8,12 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
 use super::git_commit::LocalReference;
+use super::platform::ComponentRepository;
 use super::rules;
 
-/// Access to the repositories of components. A release names only their addresses.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Components of the platform itself, and access to the repositories of all components. A release names only their addresses.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentSettings {
+    /// The repositories of components that Clusters of all releases get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = rules::MAX_REPOSITORIES))]
+    pub repositories: Vec<ComponentRepository>,
     /// Credentials for addresses. Of several entries for an address, the one with the longest `url` counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = rules::MAX_CREDENTIALS))]
@@ -31,22 +36,31 @@ pub struct ComponentSettings {
 pub struct AddonSource {
     /// The address of the Git or OCI repository.
     pub url: String,
-    /// The commit, or the digest of the manifest.
+    /// The commit, or the digest of the manifest. If the reference can change, the version that Flux fetched last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
+    /// The reference that Flux follows, such as `branch main`; absent for a commit or a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
 }
 
 impl AddonSource {
-    /// Returns the revision with twelve digits: `0123456789ab`, `sha256:0123456789ab`.
+    /// Returns the revision with twelve digits: `0123456789ab`, `sha256:0123456789ab`. The version of a chart stays whole.
     #[must_use]
     pub fn short_revision(&self) -> String {
         let (algorithm, digits) = self.revision.split_at(self.revision.find(':').map_or(0, |at| at + 1));
-        format!("{algorithm}{}", digits.get(..12).unwrap_or(digits))
+        let is_hash = digits.len() >= 40 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        format!("{algorithm}{}", digits.get(..12).filter(|_| is_hash).unwrap_or(digits))
     }
 }
 
 impl fmt::Display for AddonSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.url, self.short_revision())
+        f.write_str(&self.url)?;
+        if !self.revision.is_empty() {
+            write!(f, "@{}", self.short_revision())?;
+        }
+        self.follows.as_ref().map_or(Ok(()), |follows| write!(f, " ({follows})"))
     }
 }
 

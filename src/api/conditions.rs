@@ -46,6 +46,8 @@ words! {
         ReleasesSynced,
         /// `ClusterStack`: the cluster classes of all releases in use exist.
         ClusterClassesReady,
+        /// `ClusterStack`, with components of its own: all of them can be used.
+        ComponentsReady,
         /// `ClusterStack`: the Clusters of its classes are ready. `Ready` does not include it.
         ClustersReady,
         /// `ClusterAddon`: the addons of the Cluster are ready.

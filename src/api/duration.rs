@@ -63,7 +63,8 @@ impl Duration {
     }
 
     /// Creates a duration of whole minutes.
-    pub(super) fn minutes(minutes: u8) -> Self {
+    #[must_use]
+    pub fn minutes(minutes: u8) -> Self {
         Self(format!("{minutes}m"))
     }
 }

@@ -235,7 +235,7 @@ fn compare(node: &Placed<Node>, schema: &JSONSchemaProps, path: &str, problems: 
 enum Field<'a> {
     /// The schema of the field.
     Known(&'a JSONSchemaProps),
-    /// No schema: the field belongs to Kubernetes' own part of the object.
+    /// No schema: the field belongs to Kubernetes' own part of the object, or may be any.
     Open,
     /// The field does not exist.
     Unknown,
@@ -247,6 +247,7 @@ fn field_schema<'a>(schema: &'a JSONSchemaProps, key: &str) -> Field<'a> {
     }
     match schema.properties.as_ref().and_then(|properties| properties.get(key)) {
         Some(schema) => Field::Known(schema),
+        None if schema.x_kubernetes_preserve_unknown_fields == Some(true) => Field::Open,
         None if ["apiVersion", "kind", "metadata"].contains(&key) && is_root(schema) => Field::Open,
         None => Field::Unknown,
     }

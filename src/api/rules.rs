@@ -22,6 +22,16 @@ pub(super) const MAX_ADDONS: usize = 64;
 /// Maximum number of entries of credentials, and of verifications, for components.
 pub(super) const MAX_CREDENTIALS: usize = 64;
 
+/// Maximum number of repositories of a `ClusterStack`, and of components in one.
+pub(super) const MAX_REPOSITORIES: usize = 32;
+pub(super) const MAX_COMPONENTS: usize = 32;
+
+/// Maximum number of addons that a component waits for. The API server limits the costs of rules in lists of lists.
+pub(super) const MAX_NEEDED: usize = 16;
+
+/// Maximum length of an inline template, in characters.
+pub(super) const MAX_TEMPLATE: usize = 65_536;
+
 /// Maximum length of a DNS label, of a word of a release's name, and of a version.
 const MAX_LABEL: usize = 63;
 
@@ -48,6 +58,10 @@ static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
         SECRET_NAME,
         SECRET_KEY,
         COMPONENT_URL,
+        GIT_COMPONENT,
+        OCI_COMPONENT,
+        COMMIT,
+        MANIFEST_DIGEST,
     ];
     rules.into_iter().filter_map(|rule| Some((rule.cel, rule.pattern()?))).collect()
 });
@@ -128,6 +142,33 @@ rules! {
     VERIFY_OCI: "!self.url.startsWith('oci://') || has(self.secretRef) || (has(self.matchOIDCIdentity) && \
         (!has(self.provider) || self.provider == 'cosign'))",
         "an oci:// address is verified by secretRef, or by matchOIDCIdentity with cosign";
+    EITHER_REPOSITORY: "has(self.git) != has(self.oci)", "a repository must have either git or oci";
+    OCI_CHART: "!has(self.oci) || self.components.all(component, !has(component.chart) || component.chart == '.')",
+        "the chart of an OCI repository is the whole of it: write chart: .";
+    EXACT_HOOK: "self.components.all(component, !has(component.hook) || (has(self.git) ? has(self.git.ref) && \
+        has(self.git.ref.commit) : has(self.oci) && has(self.oci.digest)))",
+        "hook requires a commit or a digest: an upgrade of Kubernetes cannot wait for content that can change";
+    GIT_COMPONENT: "self.matches('^((https|http)://[^/@?#%]+(/[^@?#%]*)?|ssh://([^@/:?#%]+@)?[^/@?#%]+(/[^@?#%]*)?)$')",
+        "url must be https://, ssh:// or http:// and a host, without credentials, query or '%'";
+    OCI_COMPONENT: "self.matches('^oci://[^/@?#%]+(/[^@?#%:]*)?$')",
+        "url must be oci:// and a host, without credentials, tag, digest or '%'";
+    COMMIT: "self.matches('^([0-9a-f]{40}|[0-9a-f]{64})$')", "a commit must be 40 or 64 hexadecimal digits";
+    MANIFEST_DIGEST: "self.matches('^sha256:[0-9a-f]{64}$')",
+        "a digest must be sha256: and 64 hexadecimal digits in lower case";
+    COMPONENT_REFERENCE: "[has(self.tag), has(self.semver), has(self.name), has(self.commit)].filter(given, given).size() \
+        <= (has(self.branch) && !has(self.commit) ? 0 : 1)",
+        "ref must have one of branch, tag, semver, name and commit; a branch may stand beside a commit";
+    OCI_REFERENCE: "[has(self.digest), has(self.tag), has(self.semver)].filter(given, given).size() <= 1",
+        "a repository must have at most one of digest, tag and semver";
+    EITHER_CONTENT: "has(self.chart) != has(self.manifests)", "a component must have either chart or manifests";
+    CHART_ALONE: "has(self.chart) || !(has(self.template) || has(self.values) || has(self.dependsOn) || \
+        has(self.targetNamespace) || has(self.createNamespace))",
+        "template, values, dependsOn, targetNamespace and createNamespace are for charts";
+    SUBSTITUTE_ALONE: "has(self.manifests) || !has(self.substitute)", "substitute is for manifests";
+    REPLACES_ALL: "!has(self.replaces) || !self.replaces || !has(self.clusterSelector)",
+        "replaces has no clusterSelector: a component takes the place of an addon in all Clusters";
+    ADDON_NAME: "self.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$')",
+        "the name of an addon must consist of lower-case letters, digits and '-', at most 53";
     UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
         has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream requires source.git, whose ref may then name only a branch";

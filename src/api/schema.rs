@@ -38,3 +38,8 @@ pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-list-map-keys": ["type"],
     })
 }
+
+/// Describes a mapping with any content.
+pub(super) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}

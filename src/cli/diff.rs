@@ -17,8 +17,8 @@ use crate::compare::files::Detail;
 use crate::compare::{Side, parts, plans};
 use crate::foreign::capi::ClassReference;
 use crate::gate::Hold;
-use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
+use crate::inputs::{ClusterInputs, platform};
 use crate::names::{Key, ReleaseName};
 use crate::release::{Digest, Release};
 
@@ -185,6 +185,7 @@ fn plans(
     let mut clusters = clusters::among(objects)?;
     let (_, stack) = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
     clusters.retain(|cluster| is_of_stack(&stack, &from.name, cluster));
+    platform::problems(&stack, [from, to].into_iter()).iter().for_each(terminal::warning);
     let plans = plans::compare(&stack, from, to, &clusters)?;
     terminal::note(format!(
         "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",

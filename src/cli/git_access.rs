@@ -96,17 +96,22 @@ impl GitAccess {
         if let Some(mebibytes) = self.git_memory_limit {
             set_connection_memory(mebibytes);
         }
-        let user = self.git_username.as_deref().or(url.user()).unwrap_or("git").to_owned();
+        let credentials = self.credentials(url.user().unwrap_or("git"))?;
+        Ok(Access { url, credentials })
+    }
+
+    /// Returns the credentials. `user` is the user name for HTTPS if none is given.
+    pub(super) fn credentials(&self, user: &str) -> Result<Credentials, CliError> {
+        let user = self.git_username.as_deref().unwrap_or(user).to_owned();
         let ca = self.git_ca_file.as_deref();
         let ca = ca.map(|path| fs::read(path).map_err(|error| CliError::io(path, error))).transpose()?;
-        let credentials = Credentials {
+        Ok(Credentials {
             https: self.password()?.map(|password| (user, password)),
             ssh: self.key()?,
             known_hosts: self.known_hosts()?,
             ca,
             plain_http: self.git_plain_http,
-        };
-        Ok(Access { url, credentials })
+        })
     }
 
     /// Returns another repository. The flags are for `own`: a different server does not get the password.

@@ -1,5 +1,6 @@
 //! `stackflux lint`.
 
+mod components;
 mod report;
 mod run;
 mod siblings;
@@ -26,14 +27,19 @@ use report::Report;
   stackflux lint stacks/releases/openstack-scs-1-32-v1
   # Check a whole stack repository in a pipeline; warnings also fail the build
   stackflux lint --strict .
+  # Check the components of a ClusterStack against its releases
+  stackflux lint stacks --settings clusterstack.yaml
   # Print the findings as a table, one line each
   stackflux lint stacks --output table
   # Print the files with errors, for an editor
   stackflux lint stacks -o json | jq -r '.findings[] | select(.severity == \"error\") | .file'")]
 pub(super) struct Arguments {
     /// Releases (directories or archives) or stack repositories
-    #[arg(value_name = "RELEASE|REPOSITORY", required = true)]
+    #[arg(value_name = "RELEASE|REPOSITORY", required_unless_present = "settings")]
     sources: Vec<PathBuf>,
+    /// File with a ClusterStack, whose components are checked against the releases
+    #[arg(short, long, value_name = "FILE")]
+    settings: Option<PathBuf>,
     /// Fail if there are warnings
     #[arg(long)]
     strict: bool,
@@ -48,6 +54,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         all.extend(run::lint(source)?);
     }
     siblings::add_cross_release(&mut all);
+    let of_stack = arguments.settings.as_deref().map(|file| components::lint(file, &all)).transpose()?;
+    all.extend(of_stack);
     let report = Report::of(&all);
     match arguments.output {
         Some(format) => print(&report, format, Report::table)?,

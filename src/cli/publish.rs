@@ -9,6 +9,7 @@ use super::git_access::{Authorship, GitAccess};
 use super::origin_access::OriginAccess;
 use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, live, origins, terminal, unused};
+use crate::git::GitUrl;
 use crate::names::ReleaseName;
 use crate::publish::vendor::Vendor;
 use crate::publish::{self, PublishError, Published};
@@ -70,10 +71,11 @@ pub(super) struct Arguments {
     /// Publish every release that is missing from the stack repository, except held ones
     #[arg(long, conflicts_with = "releases")]
     all_new: bool,
-    /// Vendor the charts that the release's charts depend on and do not have in charts/
+    /// Vendor the charts that the release's charts depend on and do not have in charts/, and its components
     ///
-    /// Fetches each chart from its Helm repository or registry, and checks it against the digest given there. By
-    /// default, source-controller fetches these charts.
+    /// Fetches each chart from its Helm repository or registry, and checks it against the digest given there. Fetches
+    /// the content of each component by its commit or digest into cluster-addon/. By default, source-controller
+    /// fetches these charts and components.
     #[arg(long)]
     vendor: bool,
     /// Digest that the manifest of the release must have, if the source is a registry
@@ -108,6 +110,7 @@ impl Arguments {
         unused::refuse(flags, "--to is a directory, and nothing is committed")?;
         match source {
             Address::Git(_) => Ok(()),
+            _ if self.vendor => Ok(()),
             _ => unused::refuse(self.git.flags(), "neither the source nor --to is a Git repository"),
         }
     }
@@ -120,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let (report, failed) = live::block_on(async {
         let beside = |url| arguments.git.to_other(url, target.url());
         let origin = origins::open(&source, &arguments.access, beside).await?;
-        let vendor = vendor(arguments, &source)?;
+        let vendor = vendor(arguments, &source, target.url())?;
         let names = wanted(arguments, &source, origin.as_ref(), &target).await?;
         let mut report = Report::default();
         let mut failed = false;
@@ -251,7 +254,11 @@ async fn publish(
 }
 
 /// Returns the vendor that fetches charts, if `--vendor` is given.
-fn vendor(arguments: &Arguments, source: &Address) -> Result<Option<Vendor>, CliError> {
+fn vendor(
+    arguments: &Arguments,
+    source: &Address,
+    target: Option<&GitUrl>,
+) -> Result<Option<Vendor>, CliError> {
     if !arguments.vendor {
         return Ok(None);
     }
@@ -259,7 +266,8 @@ fn vendor(arguments: &Arguments, source: &Address) -> Result<Option<Vendor>, Cli
         Address::Oci(address) => Some(address.registry.as_str()),
         _ => None,
     };
-    Ok(Some(Vendor::new(arguments.access.oci()?, named)))
+    let vendor = Vendor::new(arguments.access.oci()?, named);
+    Ok(Some(vendor.with_git(arguments.git.credentials("git")?, target)))
 }
 
 fn explain(error: &PublishError) -> CliError {

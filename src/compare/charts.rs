@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::Side;
 use super::change::Change;
 use super::values::{self, ValueChange};
+use crate::api::components::AddonSource;
 use crate::release::values::read_values;
 use crate::release::{Addon, CLUSTER_CLASS, Chart, Digest, Files, Limits, archive};
 
@@ -18,7 +19,8 @@ const DEPTH: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartsAndKinds {
-    /// The dependencies whose versions differ, then the chart itself if its version or name differs.
+    /// The dependencies whose versions differ, then the chart itself if its version or name differs. Of a component, the
+    /// repository, with the commit or the digest as the version.
     pub charts: Vec<VersionChange>,
     /// The differences in the chart's own `values.yaml`; empty unless both sides have the chart and its values can be
     /// read.
@@ -73,9 +75,20 @@ pub enum Owner {
 #[must_use]
 pub fn of_addon(from: (&Side, Option<&Addon>), to: (&Side, Option<&Addon>)) -> ChartsAndKinds {
     let one = |(side, addon): (&Side, Option<&Addon>)| {
-        addon.map(|addon| Contents::of(&side.files, &addon.path, addon.chart())).unwrap_or_default()
+        let Some(addon) = addon else { return Contents::default() };
+        let mut contents = Contents::of(&side.files, &addon.path, addon.chart());
+        if let Some(component) = addon.component() {
+            let version = component.source.exact().map_or_else(|| component.source.followed(), str::to_owned);
+            contents.versions.insert(component.repository.clone(), version);
+        }
+        contents
     };
     one(from).compare(&one(to))
+}
+
+/// Shortens a commit or a digest for people; the version of a chart stays whole.
+fn short(version: String) -> String {
+    AddonSource { url: String::new(), revision: version, follows: None }.short_revision()
 }
 
 /// Compares the charts and CRDs of the cluster class.
@@ -160,7 +173,9 @@ impl Contents {
         let names: BTreeSet<&String> = self.versions.keys().chain(other.versions.keys()).collect();
         let charts = names.into_iter().filter_map(|name| {
             let (from, to) = (self.versions.get(name).cloned(), other.versions.get(name).cloned());
-            (from != to).then(|| VersionChange { name: name.clone(), from, to, was: None })
+            let is_changed = from != to;
+            let (from, to) = (from.map(short), to.map(short));
+            is_changed.then(|| VersionChange { name: name.clone(), from, to, was: None })
         });
         let kinds: BTreeSet<&String> = self.kinds.keys().chain(other.kinds.keys()).collect();
         let kinds = kinds.into_iter().filter_map(|name| {

@@ -12,6 +12,7 @@ use crate::foreign::capi::{ClassReference, field, text};
 use crate::gate::Hold;
 use crate::gate::upgrade::{Phase, is_of_both_hooks};
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
+use crate::inputs::platform;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, ReleaseName, Revision};
@@ -237,6 +238,7 @@ pub fn compare(
     to: &Release,
     clusters: &[ClusterInputs],
 ) -> Result<Plans, CompareError> {
+    let whole = [from, to].map(|release| platform::with_components(stack, release));
     let contents = |release, existing: &Existing| -> Result<Contents, CompareError> {
         // The commit of a release does not affect the difference: both have Git's null commit.
         let commit: Revision = "0".repeat(40).parse()?;
@@ -244,12 +246,13 @@ pub fn compare(
         let catalog: Catalog = [from, to].into_iter().map(entry).collect();
         Ok(content::resolve(stack, release, &catalog, existing)?)
     };
-    let old = contents(from, &Existing::default())?;
-    let old = Planned::new(&ReleaseInputs { stack, release: from, contents: &old }, clusters)?;
+    let [from_whole, to_whole] = whole.each_ref().map(|release| &**release);
+    let old = contents(from_whole, &Existing::default())?;
+    let old = Planned::new(&ReleaseInputs { stack, release: from_whole, contents: &old }, clusters)?;
     let mut existing = Existing::default();
     old.objects().for_each(|object| existing.insert(&object.value));
-    let new = contents(to, &existing)?;
-    let new = Planned::new(&ReleaseInputs { stack, release: to, contents: &new }, clusters)?;
+    let new = contents(to_whole, &existing)?;
+    let new = Planned::new(&ReleaseInputs { stack, release: to_whole, contents: &new }, clusters)?;
 
     let pairs = old.clusters.iter().zip(&new.clusters).zip(clusters);
     Ok(Plans {
@@ -257,7 +260,10 @@ pub fn compare(
         clusters: pairs
             .map(|((before, after), cluster)| {
                 let change = cluster_change(cluster, before, after);
-                ClusterChange { upgrade: Moments::of(stack, (from, to), &change.objects), ..change }
+                ClusterChange {
+                    upgrade: Moments::of(stack, (from_whole, to_whole), &change.objects),
+                    ..change
+                }
             })
             .collect(),
     })

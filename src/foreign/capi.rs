@@ -6,6 +6,8 @@
 pub mod contract;
 pub mod upgrade;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::names::{Key, KubernetesVersion, NameError, Namespace, ObjectName, ReleaseName};
@@ -99,6 +101,14 @@ impl Cluster {
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
+    }
+
+    /// Returns the labels.
+    #[must_use]
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        let labels = field(&self.object, &["metadata", "labels"]).and_then(Value::as_object);
+        let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+        labels.into_iter().flatten().filter_map(text).collect()
     }
 
     /// Returns the UID of the Cluster; `None` if it was not read from an API server.

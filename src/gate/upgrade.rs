@@ -188,9 +188,10 @@ pub fn hold(phase: Phase, release: &Release, addon: &AddonName) -> Option<Hold> 
         )
     } else {
         let moments: Vec<&str> = hooks.iter().map(|hook| hook.as_str()).collect();
+        let is_component = release.addon(addon).is_some_and(|addon| addon.platform().is_some());
+        let by = if is_component { "its ClusterStack".to_owned() } else { release.name.to_string() };
         format!(
-            "stays as it is until the Cluster is upgraded to {version}: {} applies it at {}, and not at {}",
-            release.name,
+            "stays as it is until the Cluster is upgraded to {version}: {by} applies it at {}, and not at {}",
             moments.join(" and "),
             Hook::BeforeClusterUpgrade.as_str()
         )

@@ -24,7 +24,29 @@ pub struct BareRepository {
     pub(super) limits: TransferLimits,
     // Removed with its contents, after the repository is closed.
     _temporary: Option<Temporary>,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
+}
+
+/// The lock of a directory, which one process holds at a time.
+pub(super) struct Lock(File);
+
+impl Lock {
+    pub(super) fn take(directory: &Path) -> Result<Self, GitError> {
+        let path = directory.join(LOCK);
+        let file = File::create(&path).map_err(GitError::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(GitError::InUse(directory.to_owned())),
+            Err(fs::TryLockError::Error(error)) => Err(GitError::Io { path, error }),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process has a copy of it until it executes its program.
+        let _ = self.0.unlock();
+    }
 }
 
 impl BareRepository {
@@ -32,13 +54,7 @@ impl BareRepository {
     /// is a cache: a clone that is unreadable or has too many loose objects is created again.
     pub fn open(directory: &Path, access: Access) -> Result<Self, GitError> {
         fs::create_dir_all(directory).map_err(GitError::io(directory))?;
-        let path = directory.join(LOCK);
-        let lock = File::create(&path).map_err(GitError::io(&path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(GitError::InUse(directory.to_owned())),
-            Err(fs::TryLockError::Error(error)) => return Err(GitError::Io { path, error }),
-        }
+        let lock = Lock::take(directory)?;
         let below = directory.join("repository.git");
         let repository = match Repository::open_bare(&below) {
             Ok(repository) if !is_crowded(&below) => {
@@ -61,7 +77,7 @@ impl BareRepository {
         repository: Repository,
         access: Access,
         temporary: Option<Temporary>,
-        lock: Option<File>,
+        lock: Option<Lock>,
     ) -> Result<Self, GitError> {
         // Before the first object is read.
         set_server_timeouts(None);
@@ -104,7 +120,7 @@ impl BareRepository {
     }
 }
 
-fn create(directory: &Path) -> Result<Repository, GitError> {
+pub(super) fn create(directory: &Path) -> Result<Repository, GitError> {
     unless_missing(fs::remove_dir_all(directory)).map_err(GitError::io(directory))?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head(FIRST_BRANCH);

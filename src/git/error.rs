@@ -93,6 +93,18 @@ pub enum GitError {
     /// The text is not a commit id, or the repository does not have the commit.
     #[error("{0:?} is not a commit of the repository")]
     NoCommit(String),
+    /// libgit2 made another commit of a release than the one that plans name.
+    #[error(
+        "release {release} is commit {planned} in plans, and {made} in the repository: report this as a bug"
+    )]
+    OtherCommit {
+        /// The release.
+        release: String,
+        /// The commit in plans.
+        planned: String,
+        /// The commit in the repository.
+        made: String,
+    },
     /// The branch to change does not exist.
     #[error("{url}: branch {branch} not found: the repository has {}", existing(.branches))]
     NoBranch {
@@ -272,9 +284,11 @@ impl Classify for GitError {
             Self::NotFound { .. } => "GitRepositoryNotFound",
             Self::FileTooLarge { .. } | Self::TooManyFiles { .. } | Self::Memory { .. } => "LimitExceeded",
             Self::Refused { .. } => "GitPushRefused",
-            Self::NoCommit(_) | Self::NoBranch { .. } | Self::NoHead { .. } | Self::Name(_) => {
-                "GitReferenceInvalid"
-            }
+            Self::NoCommit(_)
+            | Self::OtherCommit { .. }
+            | Self::NoBranch { .. }
+            | Self::NoHead { .. }
+            | Self::Name(_) => "GitReferenceInvalid",
             Self::Path { .. } => "InvalidPath",
             Self::InUse(_) | Self::Io { .. } | Self::Failed { .. } | Self::Git(_) => "GitFailed",
             Self::Sign(_) => "GitSigningFailed",

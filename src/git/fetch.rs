@@ -77,6 +77,13 @@ impl BareRepository {
         Ok(found(self.repository.find_commit(commit.0))?.map(|_| commit))
     }
 
+    /// Fetches all tags, and returns their names.
+    pub fn fetch_tags(&self) -> Result<Vec<String>, GitError> {
+        self.receive(&["+refs/tags/*:refs/tags/*".to_owned()], "HEAD")?;
+        let tags = self.repository.tag_names(None)?;
+        Ok(tags.iter().flatten().flatten().map(str::to_owned).collect())
+    }
+
     /// Fetches, and returns the references of the remote repository. A server is asked by a process of its own.
     fn receive(&self, refspecs: &[String], name: &str) -> Result<RemoteRefs, GitError> {
         match self.access.url.transport() {

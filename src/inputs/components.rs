@@ -46,8 +46,8 @@ pub struct SourceObject {
     pub name: ObjectName,
     /// The spec.
     pub spec: Value,
-    /// The commit or the digest.
-    pub version: String,
+    /// The commit or the digest; `None` if the content can change.
+    pub version: Option<String>,
 }
 
 impl SourceObject {
@@ -57,20 +57,24 @@ impl SourceObject {
             return Err(ComponentError::PerNamespace);
         }
         let url = component.source.url();
-        let mutable = || ComponentError::Mutable(url.to_owned());
-        let version = component.source.exact().ok_or_else(mutable)?.to_owned();
+        let version = component.source.exact().map(str::to_owned);
+        let interval = match &component.platform {
+            Some(platform) if version.is_none() => platform.interval.as_str(),
+            None if version.is_none() => return Err(ComponentError::Mutable(url.to_owned())),
+            _ => EXACT_INTERVAL,
+        };
         let access = AddressAccess::of(&stack.components, url);
         let (kind, spec) = match &component.source {
             ComponentSource::Git { reference, .. } => {
                 if url.starts_with("http://") && !access.is_insecure() {
                     return Err(ComponentError::Unencrypted(url.to_owned()));
                 }
-                (FluxKind::GitRepository, access.git(url, reference))
+                (FluxKind::GitRepository, access.git((url, interval), reference))
             }
             ComponentSource::Oci { reference, .. } => {
-                (FluxKind::OCIRepository, access.oci(url, reference, component.form))
+                (FluxKind::OCIRepository, access.oci((url, interval), reference, component.form))
             }
-            ComponentSource::HelmIndex { .. } => return Err(mutable()),
+            ComponentSource::HelmIndex { .. } => return Err(ComponentError::Mutable(url.to_owned())),
         };
         let digest = Digest::of_bytes(format!("{kind} {spec}").as_bytes());
         let name = ObjectName::bounded(&format!("{}-{}", stack.name, digest.short()))?;
@@ -121,9 +125,12 @@ impl<'a> AddressAccess<'a> {
         }
     }
 
-    fn git(&self, url: &str, reference: &GitReference) -> Value {
+    fn git(&self, (url, interval): (&str, &str), reference: &GitReference) -> Value {
         let fields = [
             ("branch", reference.branch.as_deref()),
+            ("tag", reference.tag.as_deref()),
+            ("semver", reference.semver.as_deref()),
+            ("name", reference.name.as_deref()),
             ("commit", reference.commit.as_ref().map(Revision::as_str)),
         ];
         let reference = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
@@ -132,13 +139,16 @@ impl<'a> AddressAccess<'a> {
         json!(GitRepositorySpec {
             url,
             reference: Value::Object(reference.collect::<Map<_, _>>()),
-            interval: EXACT_INTERVAL,
+            interval,
             sparse_checkout: Vec::new(),
             access: &access,
         })
     }
 
-    fn oci(&self, url: &str, reference: &OciReference, form: ComponentForm) -> Value {
+    fn oci(&self, (url, interval): (&str, &str), reference: &OciReference, form: ComponentForm) -> Value {
+        let fields = [("digest", &reference.digest), ("tag", &reference.tag), ("semver", &reference.semver)];
+        let fields =
+            fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
         let verify = self.verify.map(|verify| {
             let mut of = json!(verify);
             if let Some(fields) = of.as_object_mut() {
@@ -151,8 +161,8 @@ impl<'a> AddressAccess<'a> {
         let certificates = self.credentials.and_then(|credentials| credentials.cert_secret_ref.as_ref());
         json!(OciRepositorySpec {
             url,
-            reference: json!({"digest": reference.digest}),
-            interval: EXACT_INTERVAL,
+            reference: Value::Object(fields.collect()),
+            interval,
             layer_selector: (form == ComponentForm::Chart).then_some(LayerSelector::CHART),
             access: OciAccess {
                 common: &access,

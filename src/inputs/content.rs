@@ -276,9 +276,13 @@ pub fn resolve(
     pin(&release.name)?;
     for addon in &release.addons {
         if let Some(component) = addon.component() {
-            let first = lowest(&stack.line, release, addon, &catalog);
-            let content = of_component(stack, first, addon, component)?;
-            contents.addons.insert(addon.name.clone(), content);
+            let content = if addon.platform().is_some() {
+                platform_content(stack, addon)?
+            } else {
+                let first = lowest(&stack.line, release, addon, &catalog);
+                Some(of_component(stack, Some(first), addon, component)?)
+            };
+            contents.addons.extend(content.map(|content| (addon.name.clone(), content)));
             continue;
         }
         let plain = ObjectName::bounded(&format!("{}-{}", addon.name, addon.digest.short()))?;
@@ -297,22 +301,49 @@ pub fn resolve(
         let source_name = pin(&source)?;
         let digest = addon.digest;
         let component = None;
-        let content = Content { release: source, source: source_name, path, chart, claim, digest, component };
+        let content =
+            Content { release: Some(source), source: source_name, path, chart, claim, digest, component };
         contents.addons.insert(addon.name.clone(), content);
     }
     Ok(contents)
 }
 
-/// Returns the content of a component. `release` is the lowest one that has it.
+/// Returns the contents of a release with the present components of its `ClusterStack`. `None` if one of its own is not known:
+/// a component took its place before.
+pub fn with_new_components(
+    known: &Contents,
+    stack: &Stack,
+    release: &Release,
+) -> Result<Option<Contents>, ContentError> {
+    let mut contents = known.clone();
+    contents.addons.retain(|_, content| content.release.is_some());
+    for addon in release.addons.iter().filter(|addon| addon.platform().is_some()) {
+        contents.addons.remove(&addon.name);
+        let content = platform_content(stack, addon)?;
+        contents.addons.extend(content.map(|content| (addon.name.clone(), content)));
+    }
+    let is_known = |addon: &Addon| addon.platform().is_some() || contents.addons.contains_key(&addon.name);
+    Ok(release.addons.iter().all(is_known).then_some(contents))
+}
+
+/// Returns the content of a component of the `ClusterStack`; `None` if it cannot be used, and for any other addon.
+fn platform_content(stack: &Stack, addon: &Addon) -> Result<Option<Content>, ContentError> {
+    let usable = addon
+        .component()
+        .filter(|component| component.platform.as_ref().is_some_and(|platform| platform.problem.is_none()));
+    usable.map(|component| of_component(stack, None, addon, component)).transpose()
+}
+
+/// Returns the content of a component. `release` is the lowest one that has it, if it is not one of the `ClusterStack`.
 fn of_component(
     stack: &Stack,
-    release: &ReleaseName,
+    release: Option<&ReleaseName>,
     addon: &Addon,
     component: &Component,
 ) -> Result<Content, ContentError> {
     let source = SourceObject::of(stack, component)?;
     Ok(Content {
-        release: release.clone(),
+        release: release.cloned(),
         chart: source.chart_name(stack, &addon.name, &component.path)?,
         claim: Some(Claim::own(stack)),
         source: source.name.clone(),

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use crate::api::labels::ALLOWED_NAMESPACES;
-use crate::api::{ClusterStack, ClusterStackSpec, FluxSettings, StackSource};
+use crate::api::{
+    ClusterStack, ClusterStackSpec, Duration, FluxSettings, GitReference, GitSource, StackSource,
+};
+use crate::builtin;
 use crate::foreign::capi::field;
 use crate::foreign::flux::source::git_repository;
 use crate::inputs::consent;
@@ -19,6 +22,9 @@ pub struct Defaults {
     pub service_account: Option<ObjectName>,
     /// Whether references to objects in other namespaces are refused.
     pub no_cross_namespace_refs: bool,
+    /// The address below which the operator serves the built-in stack repositories, as Flux reaches it; `None` if it serves
+    /// none.
+    pub builtin_url: Option<String>,
 }
 
 impl Defaults {
@@ -37,9 +43,26 @@ impl Defaults {
     ) -> Result<Stack, StackError> {
         let objects = objects.into_iter();
         self.check(stack, objects.clone())?;
-        let mut stack = Stack::new(stack, self.source.as_ref(), objects)?;
-        self.fill_flux(&mut stack.flux);
-        Ok(stack)
+        let mut planned = match self.builtin(stack) {
+            None => Stack::new(stack, self.source.as_ref(), objects)?,
+            Some(source) => {
+                let mut planned = Stack::with_source(stack, &source, objects)?;
+                planned.source.is_builtin = true;
+                planned
+            }
+        };
+        self.fill_flux(&mut planned.flux);
+        Ok(planned)
+    }
+
+    /// Returns the built-in stack repository as a source, if the `ClusterStack` has it: it names where releases are
+    /// published, and no repository.
+    fn builtin(&self, stack: &ClusterStack) -> Option<StackSource> {
+        let source = stack.spec.source.as_ref().or(self.source.as_ref())?;
+        let is_builtin =
+            source.upstream.is_some() && source.git.is_none() && source.git_repository_ref.is_none();
+        let (base, uid) = (self.builtin_url.as_ref()?, stack.metadata.uid.as_ref()?);
+        is_builtin.then(|| StackSource { git: Some(builtin_source(base, uid)), ..source.clone() })
     }
 
     /// Refuses a `ClusterStack` whose own source is in another namespace, if the settings of the operator or the owner of
@@ -69,6 +92,21 @@ impl Defaults {
         let account = flux.service_account_name.take();
         flux.service_account_name =
             account.or_else(|| self.service_account.as_ref().map(ToString::to_string));
+    }
+}
+
+/// The built-in stack repository of a `ClusterStack`. The operator asks Flux to look when the repository has changed, so that the
+/// interval is for a lost request.
+fn builtin_source(base: &str, uid: &str) -> GitSource {
+    GitSource {
+        url: format!("{}/{uid}.git", base.trim_end_matches('/')),
+        reference: Some(GitReference { branch: Some(builtin::BRANCH.to_owned()), ..GitReference::default() }),
+        path: builtin::RELEASES.to_owned(),
+        interval: Duration::minutes(10),
+        secret_ref: None,
+        verify: None,
+        provider: None,
+        proxy_secret_ref: None,
     }
 }
 
@@ -104,6 +142,7 @@ mod tests {
             source: Some(serde_json::from_value(source).unwrap()),
             service_account: Some("deployer".parse().unwrap()),
             no_cross_namespace_refs,
+            builtin_url: None,
         }
     }
 
@@ -123,6 +162,34 @@ mod tests {
             defaults(true).fill(&mut object.spec);
             assert_eq!((object.spec.source, object.spec.flux), (defaults(true).source, planned.flux));
         }
+    }
+
+    #[test]
+    fn upstream_without_repository_is_built_in() {
+        let upstream = json!({"url": "oci://registry.example.org/stacks"});
+        let git = json!({"url": "https://git.example.org/own.git"});
+        let served = Defaults {
+            source: serde_json::from_value(json!({"upstream": upstream})).unwrap(),
+            builtin_url: Some("http://stackflux.flux-system/".to_owned()),
+            ..Defaults::default()
+        };
+        let own = "http://stackflux.flux-system/7f-3a.git";
+        for (source, expected) in [
+            (json!({"upstream": upstream}), (own, true)),
+            (Value::Null, (own, true)),
+            (json!({"upstream": upstream, "git": git}), ("https://git.example.org/own.git", false)),
+        ] {
+            let mut object = stack(&json!({"source": source}));
+            object.metadata.uid = Some("7f-3a".to_owned());
+            let planned = served.stack(&object, []).unwrap();
+            assert_eq!((planned.source.url.as_str(), planned.source.is_builtin), expected, "{source}");
+            assert_eq!(planned.source.name.as_str(), "demo-catalog");
+            let key = served.source_key(&object).unwrap();
+            assert_eq!((key.namespace.as_str(), key.name.as_str()), ("team", "demo-catalog"));
+        }
+        let object = stack(&json!({"source": {"upstream": upstream}}));
+        let error = Defaults { builtin_url: None, ..served }.stack(&object, []).unwrap_err();
+        assert_eq!(error.reason(), crate::api::Reason::NoSource, "the operator serves none");
     }
 
     #[test]

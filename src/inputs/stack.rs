@@ -131,6 +131,8 @@ pub struct StackSource {
     pub path: String,
     /// The reference and interval to follow, if stackflux writes the `GitRepository`; `None` if another owner does.
     pub followed: Option<Followed>,
+    /// Whether it is the built-in stack repository, in which each release has a commit and a branch of its own.
+    pub is_builtin: bool,
 }
 
 /// The reference that the followed `GitRepository` follows, and its interval.
@@ -150,10 +152,19 @@ impl Stack {
         default: Option<&Wanted>,
         objects: impl Iterator<Item = &'a Value>,
     ) -> Result<Self, StackError> {
+        let source = stack.spec.source.as_ref().or(default);
+        let none = || StackError::NoSource(stack.metadata.name.clone().unwrap_or_default());
+        Self::with_source(stack, source.ok_or_else(none)?, objects)
+    }
+
+    /// Reads a `ClusterStack` that has this source.
+    pub(super) fn with_source<'a>(
+        stack: &ClusterStack,
+        source: &Wanted,
+        objects: impl Iterator<Item = &'a Value>,
+    ) -> Result<Self, StackError> {
         let name: ObjectName = stack.metadata.name.as_deref().unwrap_or_default().parse()?;
         let namespace: Namespace = stack.metadata.namespace.as_deref().unwrap_or("default").parse()?;
-        let source = stack.spec.source.as_ref().or(default);
-        let source = source.ok_or_else(|| StackError::NoSource(name.to_string()))?;
         let path = source.release_path().to_owned();
         let source = match (&source.git, &source.git_repository_ref) {
             (Some(git), _) => StackSource::created(&name, &namespace, git, path)?,
@@ -246,6 +257,7 @@ impl StackSource {
             access,
             path,
             followed: Some(followed),
+            is_builtin: false,
             name,
         })
     }
@@ -265,7 +277,8 @@ impl StackSource {
         let spec = field(object, &["spec"]).cloned().unwrap_or_else(|| json!({}));
         let invalid = |source| StackError::SourceInvalid { name: name.to_owned(), source };
         let Remote { url, access } = serde_json::from_value(spec).map_err(invalid)?;
-        Ok(Self { name: name.parse()?, namespace: namespace.parse()?, url, access, path, followed: None })
+        let (name, namespace) = (name.parse()?, namespace.parse()?);
+        Ok(Self { name, namespace, url, access, path, followed: None, is_builtin: false })
     }
 }
 

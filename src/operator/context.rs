@@ -94,6 +94,8 @@ pub struct Context {
     pub published: Latest<Report>,
     /// The refusals to delete `GitRepository`s that `ClusterStack`s no longer follow.
     pub undeletable_sources: Latest<Hold>,
+    /// The outdated sources and charts that an object refers to which no watch reports, and when that was found.
+    pub used_sources: Latest<Timestamp>,
     /// The latest repairs of objects that other clients changed.
     pub repairs: RepairLog,
     /// The objects of other clients that have the names of planned ones.
@@ -217,6 +219,7 @@ impl Context {
             git: GitDelivery::default(),
             published: Latest::default(),
             undeletable_sources: Latest::default(),
+            used_sources: Latest::default(),
             repairs: RepairLog::default(),
             occupants: Occupants::default(),
             budgets: Budgets::default(),

@@ -21,6 +21,7 @@ use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::inputs::claim::Claim;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
 use crate::subscription::is_of;
@@ -289,9 +290,8 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
         enqueue_followers(context, object);
         on_repository_event(context, change);
     }
-    let namespace = object.namespace().unwrap_or_default();
     if object.kind().is_source() && object.owner_references().is_empty() {
-        return enqueue_users(context, &namespace);
+        return enqueue_users(context, object);
     }
     // Another client may have changed what names the owner.
     let owners: BTreeSet<(String, Key)> =
@@ -334,8 +334,13 @@ fn enqueue_releases(context: &Context, stack: &Key) {
     context.triggers.releases.each(&releases);
 }
 
-/// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace.
-fn enqueue_users(context: &Context, namespace: &str) {
+/// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace, or if Flux
+/// applies it from a repository. That of a component names its `ClusterStack`.
+fn enqueue_users(context: &Context, source: &FluxObject) {
+    let namespace = source.namespace().unwrap_or_default();
+    if let Some(claim) = Claim::of(&source.object).filter(|claim| !claim.name.is_empty()) {
+        enqueue_releases(context, &Key::new(&claim.namespace, &claim.name));
+    }
     for stack in context.caches.stacks.all() {
         if context.source_key(&stack).is_some_and(|key| key.namespace == namespace) {
             enqueue_releases(context, &Key::of(&*stack));

@@ -32,6 +32,7 @@ use super::objects::{cluster_of, committing_stack, owner_of_applied};
 use crate::api::{ClusterStack, ClusterStackRelease};
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_applied_by_flux;
+use crate::inputs::claim::Claim;
 use crate::names::ReleaseName;
 use crate::plan::ObjectId;
 use crate::runtime::cache::{Change as CacheChange, Key};
@@ -137,16 +138,24 @@ pub fn on_repository_event(context: &Context, change: &CacheChange<FluxObject>) 
 /// Requests the removal of an object from the repository that Flux applies it from; `false` if the object is not applied
 /// from a repository of the operator.
 pub fn remove_from_git<K: Resource>(context: &Context, object: &K, kind: &K::DynamicType) -> bool {
-    let Some((of, owner)) = owner_of_applied(object.meta()) else { return false };
-    let id = id_of(object, kind);
-    if of != "ClusterAddon" {
-        let stacks = stacks_of_shared(context, object.meta(), &owner);
-        return remove_from_git_of(context, &id, &stacks, None, &(Queue::ClusterStackRelease, owner));
+    let (id, meta) = (id_of(object, kind), object.meta());
+    match owner_of_applied(meta) {
+        Some(("ClusterAddon", owner)) => {
+            let Some(addon) = context.caches.addons.get(&owner) else { return false };
+            let (stack, cluster) = (committing_stack(&addon), cluster_of(&addon));
+            let stacks: Vec<Key> = stack.into_iter().collect();
+            remove_from_git_of(context, &id, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
+        }
+        Some((_, owner)) => {
+            let stacks = stacks_of_shared(context, meta, &owner);
+            remove_from_git_of(context, &id, &stacks, None, &(Queue::ClusterStackRelease, owner))
+        }
+        None => {
+            let Some(stack) = committing_stack_of_source(meta) else { return false };
+            let requester = (Queue::ClusterStack, stack.clone());
+            remove_from_git_of(context, &id, &[stack], None, &requester)
+        }
     }
-    let Some(addon) = context.caches.addons.get(&owner) else { return false };
-    let (stack, cluster) = (committing_stack(&addon), cluster_of(&addon));
-    let stacks: Vec<Key> = stack.into_iter().collect();
-    remove_from_git_of(context, &id, &stacks, Some(&cluster), &(Queue::Cluster, cluster.clone()))
 }
 
 /// Whether [`remove_from_git`] removed an object of a Cluster from the repository and Flux did not delete it yet.
@@ -156,6 +165,20 @@ pub fn is_removed_from_git(context: &Context, object: &FluxObject) -> bool {
     let subject = Subject::Object(id_of(object, &object.kind()), Some(cluster_of(&addon)));
     committing_stack(&addon)
         .is_some_and(|stack| context.git.pending_commits.is_removal_requested(&stack, &subject))
+}
+
+/// Whether [`remove_from_git`] removed the source or chart of a component from the repository and Flux did not delete it yet.
+pub fn is_source_removed_from_git(context: &Context, object: &FluxObject) -> bool {
+    let Some(stack) = committing_stack_of_source(&object.object) else { return false };
+    let subject = Subject::Object(id_of(object, &object.kind()), None);
+    context.git.pending_commits.is_removal_requested(&stack, &subject)
+}
+
+/// Returns the `ClusterStack` that commits the source or chart of a component. No label names a release, because several have
+/// it.
+fn committing_stack_of_source(object: &ObjectMeta) -> Option<Key> {
+    let claim = Claim::of(object).filter(|_| is_applied_by_flux(object))?;
+    Some(Key::new(&claim.namespace, &claim.name))
 }
 
 /// Like [`remove_from_git`], for a cluster-scoped object that was made for this release.

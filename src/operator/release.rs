@@ -5,6 +5,7 @@ mod content;
 mod delivery;
 mod inventory;
 mod objects;
+mod outdated;
 mod provider;
 mod roll_up;
 mod tear_down;
@@ -34,9 +35,9 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 use crate::subscription::{
-    ContentState, DeliveryFacts, DeliveryMode, Forward, ObjectState, ReleaseAction, ReleaseActionFacts,
-    ReleaseDelivery, Teardown, TeardownFacts, decide_delivery, decide_release_action, decide_teardown,
-    forward, is_retiring,
+    self, ContentState, DeliveryFacts, DeliveryMode, Forward, ObjectState, Outdated, OutdatedFacts,
+    ReleaseAction, ReleaseActionFacts, ReleaseDelivery, Teardown, TeardownFacts, decide_delivery,
+    decide_release_action, decide_teardown, forward, is_retiring, kinds_of_users,
 };
 use content::Content;
 use delivery::{Receipts, act};
@@ -78,6 +79,8 @@ struct Found<'a> {
     requested: Vec<Arc<FluxObject>>,
     /// The Helm releases that it owns.
     helm_releases: Vec<Arc<FluxObject>>,
+    /// The sources and charts that it has, and that its plan lacks.
+    outdated: Outdated,
 }
 
 /// The plan of a release.
@@ -101,6 +104,8 @@ struct Decision<'a> {
     forward: Option<Forward>,
     /// The installations that Flux is asked to retry.
     retries: Retries,
+    /// The sources and charts that it no longer has.
+    outdated: Outdated,
 }
 
 /// Reconciles the release with that key.
@@ -170,6 +175,17 @@ async fn found<'a>(
     deliver::look_again(context, &plan, now).await?;
     let planned = planned(context, object, owner, (&read, plan), now);
     let by_owner = index::owned_by("ClusterStackRelease", &Key::of(object));
+    let users = || context.caches.flux.all(&kinds_of_users().collect::<Vec<_>>());
+    let outdated = subscription::outdated(
+        &OutdatedFacts {
+            release: object,
+            plan: &planned.plan,
+            others: &context.caches.releases.all(),
+            candidates: &candidates(context, object, owner),
+            is_put_off: &|source| outdated::is_put_off(context, source, now),
+        },
+        users,
+    );
     Ok(Found {
         content: unless_held(context, object, read, &planned.plan),
         planned,
@@ -179,8 +195,22 @@ async fn found<'a>(
         requested: objects::requested(context, object),
         usage: usage(context, object, name),
         helm_releases: context.caches.flux.of(FluxKind::HelmRelease).by_index(&by_owner),
+        outdated,
         owner,
     })
+}
+
+/// Returns the sources and charts that a release may have had. It owns none that Flux applies from a repository.
+fn candidates(context: &Context, object: &ClusterStackRelease, owner: &ClusterStack) -> Vec<Arc<FluxObject>> {
+    if owner.spec.delivery.git().is_some() {
+        return context.caches.flux.all(&[
+            FluxKind::HelmChart,
+            FluxKind::GitRepository,
+            FluxKind::OCIRepository,
+        ]);
+    }
+    let by_owner = index::owned_by("ClusterStackRelease", &Key::of(object));
+    context.caches.flux.by_index(&FluxKind::ALL, &by_owner)
 }
 
 /// Observes the planned objects of a release.
@@ -246,10 +276,16 @@ fn decide<'a>(facts: &'a Facts) -> Decision<'a> {
         }
         _ => Retries::default(),
     };
+    let outdated = match (&action, &facts.found) {
+        (ReleaseAction::Deliver(DeliveryMode::Api | DeliveryMode::Git), Some(found)) => {
+            found.outdated.clone()
+        }
+        _ => Outdated::default(),
+    };
     let hold = if let Teardown::Keep(hold) = teardown { hold } else { None };
     let found = facts.found.as_ref().filter(|found| !found.content.is_not_allowed());
     let forward = found.and_then(|found| forward(facts.object, found.owner, &found.requested));
-    Decision { action, delivery, hold, forward, retries }
+    Decision { action, delivery, hold, forward, retries, outdated }
 }
 
 /// Writes the status if it changed.
@@ -283,12 +319,14 @@ fn share(context: &Context, facts: &Facts, decision: &Decision, share: Share) {
     }
 }
 
-/// Deletes the objects of a deleted release. For other releases, asks Flux to retry the installations that it gave up on.
+/// Deletes the objects of a deleted release. For other releases, deletes the sources that they no longer have, and asks Flux to
+/// retry the installations that it gave up on.
 async fn prune(context: &Context, facts: &Facts<'_>, decision: &Decision<'_>) -> Result<Next, RequestError> {
     match &decision.action {
         ReleaseAction::TearDown(teardown) => tear_down::prune(context, facts.object, teardown).await,
-        ReleaseAction::Deliver(mode) if mode.writes() => {
-            retry::ask(context, &decision.retries, facts.now).await
+        ReleaseAction::Deliver(_) => {
+            let next = outdated::prune(context, facts, &decision.outdated).await?;
+            Ok(next.earlier(retry::ask(context, &decision.retries, facts.now).await?))
         }
         ReleaseAction::ReportUnavailable { retry: true } => Ok(Next::Retry),
         _ => Ok(Next::Await),

@@ -17,12 +17,12 @@ pub use error::ReleaseCacheError;
 use lru::LruCache;
 use single_flight::SingleFlight;
 
-use crate::inputs::line::Line;
+use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::Others;
 use crate::release::{Digest, Loaded, Release};
 use crate::runtime::cache::Key;
-use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download};
+use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download, ReleaseSelection};
 
 /// Maximum number of cached releases. A cluster stack has a few in use and a few on offer.
 const MAX_RELEASES: usize = 256;
@@ -38,14 +38,21 @@ const MAX_CONCURRENT: usize = 2;
 pub struct CatalogKey {
     /// The `GitRepository` that follows the stack repository.
     pub repository: Key,
-    /// The directory that contains the releases.
-    pub path: String,
-    /// The line to read.
-    pub line: Line,
+    /// The releases to read from it.
+    pub selection: ReleaseSelection,
 }
 
-/// Identifies what a catalog is read from: artifact, commit, path and line.
-type CatalogContent = (Digest, Revision, String, Line);
+impl CatalogKey {
+    /// Returns the key of the catalog of a `ClusterStack`.
+    #[must_use]
+    pub fn of(stack: &Stack) -> Self {
+        let repository = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
+        Self { repository, selection: ReleaseSelection::of(stack) }
+    }
+}
+
+/// Identifies what a catalog is read from: artifact, commit, and the selected releases.
+type CatalogContent = (Digest, Revision, ReleaseSelection);
 
 /// Identifies a release: artifact, path, name, and expected digest.
 type ReleaseContent = (Digest, String, ReleaseName, Digest);
@@ -92,7 +99,7 @@ impl ReleaseCache {
     /// Returns the catalog in the artifact of a stack repository. If the artifact cannot be fetched or read, the last good
     /// catalog of the same key stays [known](Self::known_catalog). A broken artifact is not fetched again.
     pub async fn catalog(&self, key: &CatalogKey, artifact: &ArtifactRef) -> CatalogResult {
-        let content = (artifact.digest, artifact.revision.clone(), key.path.clone(), key.line.clone());
+        let content = (artifact.digest, artifact.revision.clone(), key.selection.clone());
         let cached = lock(&self.0.catalogs).get(&content);
         let read = if let Some(read) = cached {
             read
@@ -144,16 +151,16 @@ impl Inner {
         }
         let fetched = Arc::clone(&self).artifact(artifact).await?;
         let _permit = self.permits.acquire().await;
-        let (inner, (_, revision, path, line)) = (Arc::clone(&self), content.clone());
+        let (inner, (_, revision, selection)) = (Arc::clone(&self), content.clone());
         let read = spawn_blocking(move || {
             let keep = |release| inner.keep(release);
-            artifact::read_catalog(&fetched, &revision, &path, &line, keep)
+            artifact::read_catalog(&fetched, &revision, &selection, keep)
         });
         let Ok(read) = read.await else { return Err(ReleaseCacheError::Aborted) };
         let read = read.map(Arc::new).map_err(ReleaseCacheError::from);
         if let Ok(CatalogRead { revision, releases, others }) = read.as_deref() {
             let (releases, Others { unwanted, malformed }) = (releases.len(), others);
-            tracing::debug!(%revision, path = content.2, releases, unwanted, malformed, "read a stack repository");
+            tracing::debug!(%revision, path = content.2.path, releases, unwanted, malformed, "read a stack repository");
         }
         lock(&self.catalogs).insert(content, read.clone());
         read

@@ -9,10 +9,10 @@ use super::object::{PlannedObject, Step, metadata};
 use super::{PlanError, ReleaseInputs, dependencies, presets};
 use crate::api::{Reason, labels};
 use crate::foreign::capi::{Cluster, field};
-use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec};
+use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec, Install};
 use crate::foreign::flux::kustomize::{KustomizationSpec, PostBuild};
 use crate::foreign::flux::observed::HelmNames;
-use crate::foreign::flux::{KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
@@ -37,7 +37,7 @@ pub(super) fn addon(
     addon: &Addon,
     content: &Content,
 ) -> Result<Outcome, PlanError> {
-    let needed = match dependencies::of(inputs, addon) {
+    let needed = match dependencies::of(inputs, &cluster.cluster, addon) {
         Ok(needed) => needed,
         Err(hold) => return Ok(Err(hold)),
     };
@@ -185,11 +185,13 @@ fn helm_release(
         timeout: &effective.timeout,
         max_history: presets::MAX_HISTORY,
         depends_on,
-        install: effective.install(),
+        install: Install {
+            create_namespace: addon.platform().is_some_and(|platform| platform.creates_namespace),
+            ..effective.install()
+        },
         upgrade: effective.upgrade(),
         drift_detection: effective.drift_detection(),
-        // The version of a component's chart names its content.
-        common_metadata: addon.component().is_none().then(|| content_mark(content)),
+        common_metadata: content_mark(addon, content),
         values,
     };
     PlannedObject::flux(Step::Addons, metadata, spec)
@@ -201,6 +203,7 @@ fn helm_release(
 #[must_use]
 pub fn helm_names(stack: &Stack, release: &Release, addon: &Addon) -> HelmNames {
     let adopted = format!("{}-helm", addon.name);
+    let target_namespace = addon.platform().and_then(|platform| platform.target_namespace.as_deref());
     let (release, storage_namespace) = match (stack.flux.adopt, release.form) {
         // The Go operator installed no components.
         _ if addon.component().is_some() => (addon.name.as_str(), NAMESPACE),
@@ -210,7 +213,7 @@ pub fn helm_names(stack: &Stack, release: &Release, addon: &Addon) -> HelmNames 
     };
     HelmNames {
         release: release.to_owned(),
-        target_namespace: NAMESPACE.to_owned(),
+        target_namespace: target_namespace.unwrap_or(NAMESPACE).to_owned(),
         storage_namespace: storage_namespace.to_owned(),
     }
 }
@@ -254,8 +257,16 @@ fn manifests(
 /// Returns the digest of the content as metadata for every object of the chart. In the workload cluster it shows the
 /// origin of each object. It also makes helm-controller upgrade to another content of the same chart version if its
 /// values cannot be [`marked`].
-fn content_mark(content: &Content) -> CommonMetadata {
-    CommonMetadata { annotations: [(labels::CONTENT_DIGEST, content.digest.to_string())].into() }
+///
+/// The version of a component's chart names the commit or the digest, but not the directory: two of one commit may have charts
+/// of one name and version.
+fn content_mark(addon: &Addon, content: &Content) -> Option<CommonMetadata> {
+    let digest = match addon.component() {
+        None => content.digest,
+        Some(component) if content.source_kind() == FluxKind::GitRepository => component.digest([]),
+        Some(_) => return None,
+    };
+    Some(CommonMetadata { annotations: [(labels::CONTENT_DIGEST, digest.to_string())].into() })
 }
 
 fn kube_config<'a>(inputs: &'a ReleaseInputs, secret: &'a str) -> KubeConfig<'a> {
@@ -269,16 +280,17 @@ fn addon_metadata(
     addon: &AddonName,
     content: &Content,
 ) -> Result<Metadata, NameError> {
-    let (cluster, release) = (&cluster.cluster, content.release.to_string());
+    let cluster = &cluster.cluster;
+    // A component of the ClusterStack is of no release.
+    let release = content.release.as_ref().map(ToString::to_string);
+    let by = |label| release.clone().map(|release| (label, release));
     let label = ObjectName::bounded(cluster.name().as_str())?.to_string();
     Ok(metadata(
         cluster.namespace(),
         object_name(cluster, addon)?,
-        [
-            (labels::CLUSTER_NAME, label.clone()),
-            (labels::ADDON, addon.to_string()),
-            (labels::RELEASE, release.clone()),
-        ],
-        [(labels::EVENT_CLUSTER, label), (labels::EVENT_RELEASE, release)],
+        [(labels::CLUSTER_NAME, label.clone()), (labels::ADDON, addon.to_string())]
+            .into_iter()
+            .chain(by(labels::RELEASE)),
+        [(labels::EVENT_CLUSTER, label)].into_iter().chain(by(labels::EVENT_RELEASE)),
     ))
 }

@@ -1,13 +1,13 @@
 //! The dependencies of an addon: the addons of the same cluster that its settings name.
 
-use std::collections::BTreeSet;
-
 use super::ReleaseInputs;
-use crate::api::Reason;
-use crate::gate::Hold;
+use crate::api::{AddonSettings, Reason};
+use crate::foreign::capi::Cluster;
+use crate::gate::{self, Hold};
 use crate::inputs::content::Content;
+use crate::inputs::platform::addons_of;
 use crate::names::AddonName;
-use crate::release::{Addon, COMPONENTS};
+use crate::release::{Addon, forms_refused, leads};
 
 /// An addon that must be ready before another one.
 pub(super) struct Needed<'a> {
@@ -36,29 +36,51 @@ impl Needed<'_> {
 }
 
 /// Finds the dependencies of `addon`. A dependency that can never exist is a hold: Flux would wait for ever.
-pub(super) fn of<'a>(inputs: &'a ReleaseInputs, addon: &Addon) -> Result<Vec<Needed<'a>>, Hold> {
+pub(super) fn of<'a>(
+    inputs: &'a ReleaseInputs,
+    cluster: &Cluster,
+    addon: &Addon,
+) -> Result<Vec<Needed<'a>>, Hold> {
     let names = declared(inputs, addon.name.as_str());
     let by_settings = inputs.stack.flux.addons.get(addon.name.as_str());
-    let place = if by_settings.is_some_and(|settings| !settings.depends_on.is_empty()) {
-        format!("spec.flux.addons.{}.dependsOn", addon.name)
-    } else {
-        format!("dependsOn of {} in {COMPONENTS}", addon.name)
+    let invalid = |name: &str, why: String| {
+        let is_of_settings = |settings: &AddonSettings| settings.depends_on.iter().any(|of| of == name);
+        let message = if by_settings.is_some_and(is_of_settings) {
+            format!("spec.flux.addons.{}.dependsOn {why}", addon.name)
+        } else {
+            format!("dependsOn of {} in {} {why}", addon.name, addon.path)
+        };
+        Hold { reason: Reason::DependencyInvalid, message }
     };
-    let invalid = |why: String| Hold { reason: Reason::DependencyInvalid, message: format!("{place} {why}") };
-    if !names.is_empty() && !addon.is_chart() {
-        return Err(invalid("is not supported: plain manifests do not wait for a HelmRelease".to_owned()));
-    }
-    if reaches_itself(inputs, addon) {
-        return Err(invalid("leads back to the addon itself".to_owned()));
+    let name = addon.name.as_str();
+    let is_circle = || leads(declared(inputs, name), name, |of| declared(inputs, of));
+    if let Some(first) = names.first().filter(|_| addon.is_chart() && is_circle()) {
+        return Err(invalid(first, "leads back to the addon itself".to_owned()));
     }
     let find = |name: &&str| {
-        let charts = inputs.release.addons.iter().filter(|other| other.is_chart());
-        let found = charts.map(|other| &other.name).find(|other| other.as_str() == *name);
-        let needed =
-            found.and_then(|addon| Some(Needed { addon, content: inputs.contents.addons.get(addon)? }));
-        needed.ok_or_else(|| {
-            invalid(format!("names {name:?}, which is not a chart of release {}", inputs.release.name))
-        })
+        let invalid = |why| invalid(name, why);
+        let needed = inputs.release.addons.iter().find(|other| other.name.as_str() == *name);
+        let needed = needed.ok_or_else(|| {
+            let release = &inputs.release.name;
+            invalid(format!(
+                "names {name:?}, which {release} and the components of the ClusterStack do not have"
+            ))
+        })?;
+        if !addons_of(inputs.release, cluster).any(|other| other.name == needed.name) {
+            let why = "which this Cluster does not have: clusterSelector is not for its labels";
+            return Err(invalid(format!("names {name:?}, {why}")));
+        }
+        if let Some(why) = forms_refused(addon.is_chart(), &needed.name, needed.is_chart()) {
+            return Err(invalid(format!("names {name:?}: {why}")));
+        }
+        if let Some(broken) = gate::component(needed) {
+            let message = format!("waits for {name}, which cannot be used: {}", broken.message);
+            return Err(Hold { message, ..broken });
+        }
+        let content = inputs.contents.addons.get(&needed.name);
+        let content =
+            content.ok_or_else(|| invalid(format!("names {name:?}, whose content is not known")))?;
+        Ok(Needed { addon: &needed.name, content })
     };
     names.iter().map(find).collect()
 }
@@ -77,18 +99,4 @@ fn declared<'a>(inputs: &'a ReleaseInputs, addon: &str) -> Vec<&'a str> {
         }
     }
     names
-}
-
-fn reaches_itself(inputs: &ReleaseInputs, addon: &Addon) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut next = declared(inputs, addon.name.as_str());
-    while let Some(name) = next.pop() {
-        if name == addon.name.as_str() {
-            return true;
-        }
-        if seen.insert(name) {
-            next.extend(declared(inputs, name));
-        }
-    }
-    false
 }

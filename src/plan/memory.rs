@@ -124,8 +124,9 @@ fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedOb
             sources::pinned(stack, &namespace, &claim::release_of(stack, object.name())?, &pin).ok()
         }
         FluxKind::HelmChart => {
+            let release = claim::release_of(stack, &refers_to.source)?;
             let content = Content {
-                release: claim::release_of(stack, &refers_to.source)?,
+                release: Some(release.clone()),
                 source: refers_to.source.parse().ok()?,
                 path: refers_to.chart.clone(),
                 chart: object.name().parse().ok()?,
@@ -134,7 +135,7 @@ fn planned(stack: &Stack, object: &FluxObject, digest: &str) -> Option<PlannedOb
                 component: None,
             };
             // The chart of another directory of the repository may be that of another ClusterStack.
-            let directory = release_path(&stack.source.path, &content.release, "");
+            let directory = release_path(&stack.source.path, &release, "");
             let below = content.path.strip_prefix(&directory)?;
             below.starts_with('/').then(|| sources::chart(stack, &namespace, &content).ok())?
         }

@@ -78,6 +78,7 @@ impl Effective<'_> {
             Preset::Stateless => (None, Some(InstallRemediation { retries: RETRIES })),
         };
         Install {
+            create_namespace: false,
             crds: "CreateReplace",
             timeout: INSTALL_TIMEOUT,
             strategy,

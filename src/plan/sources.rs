@@ -29,14 +29,19 @@ pub(super) fn catalog(stack: &Stack) -> Result<Option<PlannedObject>, PlanError>
 }
 
 /// Plans the `GitRepository` that pins `release` in `namespace`. Its reference is the commit alone: with a branch, Flux
-/// refuses a commit that is no longer in the branch.
+/// refuses a commit that is no longer in the branch. In the built-in stack repository the release has a branch of its own, which
+/// spares Flux all others.
 pub(super) fn pinned(
     stack: &Stack,
     namespace: &Namespace,
     release: &ReleaseName,
     pin: &Pin,
 ) -> Result<PlannedObject, PlanError> {
-    let reference = Map::from_iter([("commit".to_owned(), json!(pin.revision.as_str()))]);
+    let mut reference = Map::new();
+    if stack.source.is_builtin {
+        reference.insert("branch".to_owned(), json!(release.to_string()));
+    }
+    reference.insert("commit".to_owned(), json!(pin.revision.as_str()));
     let directory = release_path(&stack.source.path, release, "");
     let spec = GitRepositorySpec {
         url: &stack.source.url,
@@ -74,7 +79,7 @@ pub(super) fn chart(
         let metadata = claimed(stack, namespace, content.chart.clone(), claim, [], []);
         return PlannedObject::flux(Step::Sources, metadata, spec);
     }
-    let labels = [(labels::RELEASE, content.release.to_string())];
+    let labels = content.release.iter().map(|release| (labels::RELEASE, release.to_string()));
     let annotations = [(labels::CONTENT_DIGEST, content.digest.to_string())];
     let (name, claim) = (content.chart.clone(), content.claim.as_ref());
     let metadata = claimed(stack, namespace, name, claim, labels, annotations);
@@ -91,7 +96,8 @@ pub(super) fn claimed(
     labels: impl IntoIterator<Item = (&'static str, String)>,
     annotations: impl IntoIterator<Item = (&'static str, String)>,
 ) -> Metadata {
-    let claim = claim.filter(|_| namespace == stack.source_namespace(&stack.namespace));
+    let is_copy = namespace != stack.source_namespace(&stack.namespace) && *namespace != stack.namespace;
+    let claim = claim.filter(|_| !is_copy);
     let labels = labels.into_iter().chain(claim.into_iter().flat_map(Claim::labels));
     let annotations = annotations.into_iter().chain(claim.into_iter().flat_map(Claim::annotations));
     metadata(namespace, name, labels, annotations)

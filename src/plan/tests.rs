@@ -2,6 +2,8 @@
 
 mod components;
 pub(crate) mod fixture;
+mod platform;
+mod sources;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -306,9 +308,9 @@ fn adopted_addon_keeps_its_place() {
 #[test]
 fn impossible_dependency_holds_the_addon() {
     for (settings, held, why) in [
-        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "not a chart of release"),
-        (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "not a chart of release"),
-        (json!({"policies": {"dependsOn": ["cni"]}}), vec!["policies"], "plain manifests"),
+        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "has no chart"),
+        (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "do not have"),
+        (json!({"policies": {"dependsOn": ["cni"]}}), vec!["policies"], "manifests cannot wait"),
         (json!({"cni": {"dependsOn": ["ccm"]}, "ccm": {"dependsOn": ["cni"]}}), vec!["cni", "ccm"], "itself"),
     ] {
         let mut fixture = Fixture::new();

@@ -14,7 +14,7 @@ pub use crate::promote::trailers::{CONTENT_DIGEST, SOURCE, VERSION};
 pub const SOURCE_DIGEST: &str = "Stackflux-Source-Digest";
 /// Trailer: the verified signature, and its key.
 pub const VERIFIED: &str = "Stackflux-Verified";
-/// Trailer: a fetched chart, with its name, version, archive digest and URL.
+/// Trailer: a fetched chart, with its name, version, archive digest and URL; or a component, with its name and origin.
 pub const VENDORED: &str = "Stackflux-Vendored";
 
 /// Returns the message for a release. The same release from the same source has the same message.
@@ -35,6 +35,9 @@ pub fn message(prepared: &Prepared) -> Message {
         let vendored =
             format!("{} {} {} from {}", chart.missing.name, chart.version, chart.digest, chart.url);
         message = message.trailer(VENDORED, &vendored);
+    }
+    for component in &prepared.components {
+        message = message.trailer(VENDORED, &format!("{} from {}", component.name, component.from));
     }
     message.trailer(VERSION, env!("CARGO_PKG_VERSION"))
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::PublishError;
 use super::dependencies::{self, Missing};
-use super::vendor::Vendored;
+use super::vendor::{Vendored, VendoredComponent};
+use super::{PublishError, contents};
 use crate::names::ReleaseName;
 use crate::release::{File, Files, Findings, Limits, Release, Severity, bound, packed_charts, range};
 use crate::source::origin::{Fetched, Provenance};
@@ -27,6 +27,8 @@ pub struct Prepared {
     pub missing: Vec<Missing>,
     /// The missing dependencies that were fetched, and are in `files`.
     pub vendored: Vec<Vendored>,
+    /// The components whose content was fetched, and is in `files`.
+    pub components: Vec<VendoredComponent>,
 }
 
 impl Prepared {
@@ -44,7 +46,37 @@ impl Prepared {
             }
         }
         let missing = dependencies::missing(&release, &files).map_err(unusable)?;
-        Ok(Self { release, files, warnings, refused, provenance, missing, vendored: Vec::new() })
+        Ok(Self {
+            release,
+            files,
+            warnings,
+            refused,
+            provenance,
+            missing,
+            vendored: Vec::new(),
+            components: Vec::new(),
+        })
+    }
+
+    /// Whether the release has components, whose content is elsewhere.
+    #[must_use]
+    pub fn has_components(&self) -> bool {
+        self.release.addons.iter().any(|addon| addon.component().is_some())
+    }
+
+    /// Puts the fetched content of components in their place, and checks the release again.
+    pub fn with_contents(
+        self,
+        components: Vec<VendoredComponent>,
+        limits: &Limits,
+    ) -> Result<Self, PublishError> {
+        let name = self.release.name.clone();
+        let placed = contents::with_contents(&self.files, &self.release, &components);
+        let files = placed.map_err(|why| PublishError::Place { place: name.to_string(), why })?;
+        let (release, files, warnings, refused) = load(&name, files, limits)?;
+        let unusable = |findings| PublishError::Unusable { name: name.to_string(), findings };
+        let missing = dependencies::missing(&release, &files).map_err(unusable)?;
+        Ok(Self { release, files, warnings, refused, missing, components, ..self })
     }
 
     /// Adds fetched charts, and checks the release again, because an archive from a repository may contain anything.

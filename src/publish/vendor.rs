@@ -1,7 +1,9 @@
-//! Fetches the charts that a release needs but does not contain, from the repositories that its charts name.
+//! Fetches the charts that a release needs but does not contain, from the repositories that its charts name, and the content of
+//! its components.
 //!
 //! Executes nothing, keeps only the archives, and verifies each against the digest that its repository names.
 
+mod components;
 mod error;
 mod helm;
 mod oci;
@@ -11,9 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use reqwest::Url;
 
 use super::dependencies::{Missing, Repository};
+use crate::git::{Credentials, GitUrl};
 use crate::release::{Digest, range};
 use crate::source::oci::Access;
 
+pub use components::VendoredComponent;
 pub use error::VendorError;
 
 /// Maximum number of charts fetched for a release: those of SCS have five.
@@ -42,6 +46,8 @@ pub struct Vendored {
 pub struct Vendor {
     access: Access,
     named: Option<String>,
+    git: Credentials,
+    own_git: Option<GitUrl>,
 }
 
 impl Vendor {
@@ -49,7 +55,13 @@ impl Vendor {
     /// plain HTTP also applies to Helm repositories with an `http` URL.
     #[must_use]
     pub fn new(access: Access, named: Option<&str>) -> Self {
-        Self { access, named: named.map(str::to_owned) }
+        Self { access, named: named.map(str::to_owned), git: Credentials::default(), own_git: None }
+    }
+
+    /// Adds the credentials for Git repositories. The password applies only to the server of `own`.
+    #[must_use]
+    pub fn with_git(self, git: Credentials, own: Option<&GitUrl>) -> Self {
+        Self { git, own_git: own.cloned(), ..self }
     }
 
     /// Fetches all dependencies, each in the version of `Chart.lock`, or otherwise in the highest version of its range.

@@ -11,7 +11,8 @@ use super::document::read_text;
 use super::duplicates;
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
-use super::stages::{Action, Hook, Stage};
+use super::hook::Hook;
+use super::stages::{Action, Stage};
 use super::{Addon, AddonKind, CLUSTER_ADDON, COMPONENTS, Chart, ValuesTemplate};
 
 /// The values template of all addons that have no template of their own.

@@ -10,6 +10,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use kube::core::Selector;
 use serde_json::{Map, Value as Json};
 
 use crate::names::AddonName;
@@ -19,12 +20,14 @@ use super::digest::Digest;
 use super::document::{Document, Value, read_text};
 use super::files::{Files, Limits, check_path};
 use super::finding::{Finding, Findings, Reason};
+use super::hook::Hook;
 use super::values::read_values;
 use super::{Addon, AddonKind, ValuesTemplate};
 
 pub(super) use dependencies::Dependencies;
+pub use dependencies::{forms_refused, leads};
 pub use pinning::{ListedRepository, list_repositories};
-pub use source::{ComponentSource, GitReference, OciReference, is_manifest_digest};
+pub use source::{ComponentSource, GitReference, HELM_INDEX_HINT, OciReference, is_manifest_digest};
 
 /// The file of a release that lists its components.
 pub const COMPONENTS: &str = "components.yaml";
@@ -51,6 +54,25 @@ pub struct Component {
     pub values: Map<String, Json>,
     /// The addons that must be ready first.
     pub depends_on: Vec<AddonName>,
+    /// What its `ClusterStack` says about it; `None` for a component of the release itself.
+    pub platform: Option<Platform>,
+}
+
+/// The part of a component that only a `ClusterStack` can say of its own ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Platform {
+    /// The labels of the Clusters that have it; `None` for all Clusters.
+    pub selector: Option<Selector>,
+    /// The moments at which it moves; `None` for those of the addon that it replaces.
+    pub hooks: Option<Vec<Hook>>,
+    /// The namespace of the chart's objects; `None` for the default.
+    pub target_namespace: Option<String>,
+    /// Whether that namespace is created.
+    pub creates_namespace: bool,
+    /// Interval at which Flux looks for another revision, if the content can change.
+    pub interval: String,
+    /// The reason why it cannot be delivered, if there is one: its objects stay as they are.
+    pub problem: Option<String>,
 }
 
 /// The content of a component.
@@ -60,6 +82,19 @@ pub enum ComponentForm {
     Chart,
     /// Kubernetes manifests.
     Manifests,
+}
+
+impl Component {
+    /// Returns the digest: that of its reference and of its files, each with the field that names it. A release that changes
+    /// neither does not upgrade it.
+    #[must_use]
+    pub fn digest<'a>(&self, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Digest {
+        let mut text = format!("{}{}: {}\n", self.source.canonical(), self.form.as_str(), self.path);
+        for (field, content) in files {
+            _ = writeln!(text, "{field}: {}", Digest::of_bytes(content));
+        }
+        Digest::of_bytes(text.as_bytes())
+    }
 }
 
 impl ComponentForm {
@@ -188,6 +223,7 @@ fn read_component(
         path,
         values: values?,
         depends_on,
+        platform: None,
     };
     let without_stage = item.warning(
         Reason::AddonWithoutStage,
@@ -195,7 +231,11 @@ fn read_component(
     );
     let also_directory =
         item.error(Reason::DuplicateName, format!("cluster-addon/{name} is an addon of the same name"));
-    let digest = digest(&component, &own, files);
+    let own = own.iter().map(|(field, file)| {
+        let content = files.get(file).map(|file| file.content.as_slice()).unwrap_or_default();
+        (field.as_str(), content)
+    });
+    let digest = component.digest(own);
     let kind = AddonKind::Component(Box::new(component));
     let addon = Addon { name, kind, path: COMPONENTS.to_owned(), digest, template: template?.0 };
     let hint = "add it to a hook of clusteraddon.yaml, or remove it";
@@ -293,18 +333,6 @@ fn read_file<'a>(
         return None;
     }
     Some((file.clone(), read_text(files, &file, limits.yaml_file, findings)?))
-}
-
-/// Returns the digest of a component: that of its reference and of its files. A release that changes neither does not
-/// upgrade it.
-fn digest(component: &Component, own: &[OwnFile], files: &Files) -> Digest {
-    let Component { source, form, path, .. } = component;
-    let mut text = format!("{}{}: {path}\n", source.canonical(), form.as_str());
-    for (field, file) in own {
-        let content = files.get(file).map(|file| file.content.as_slice()).unwrap_or_default();
-        _ = writeln!(text, "{field}: {}", Digest::of_bytes(content));
-    }
-    Digest::of_bytes(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -233,7 +233,7 @@ pub(crate) fn join(directory: &str, path: &str) -> String {
 }
 
 /// Checks that a path is relative and plain.
-pub(crate) fn check_path(path: &str) -> Result<(), PathError> {
+pub fn check_path(path: &str) -> Result<(), PathError> {
     if path.len() > 1024 || path.split('/').count() > 64 {
         return Err(PathError::TooLong);
     }

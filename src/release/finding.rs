@@ -72,6 +72,10 @@ words! {
         DuplicateName,
         /// A reference to content that can change.
         MutableReference,
+        /// A component of a ClusterStack cannot be used.
+        ComponentInvalid,
+        /// A component of a ClusterStack takes the place of an addon.
+        AddonReplaced,
         /// A component waits for an addon that can never be ready before it.
         DependencyInvalid,
         /// An addon's directory that no stage names.

@@ -8,6 +8,7 @@ use super::components::Components;
 use super::document::{Document, Entry, Value};
 use super::files::{Files, Limits};
 use super::finding::{Findings, Reason};
+use super::hook::Hook;
 use super::{CLUSTER_ADDON, COMPONENTS};
 
 /// The file whose presence selects the multi-stage form.
@@ -15,18 +16,6 @@ pub(super) const FILE: &str = "clusteraddon.yaml";
 
 /// Maximum number of addons that a hint names.
 const MAX_NAMES: usize = 20;
-
-words! {
-    /// A moment of a cluster's life, by Cluster API's name of the hook.
-    Hook {
-        /// The control plane of a new cluster answers for the first time.
-        AfterControlPlaneInitialized,
-        /// Cluster API is about to upgrade the control plane.
-        BeforeClusterUpgrade,
-        /// Cluster API has upgraded the whole cluster.
-        AfterClusterUpgrade,
-    }
-}
 
 words! {
     /// The action of a stage.

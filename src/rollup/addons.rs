@@ -30,6 +30,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::Unreachable
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
+        | Reason::ComponentInvalid
         | Reason::ChartNameCollision
         | Reason::AlreadyExists
         | Reason::FileEdited

@@ -11,6 +11,7 @@ use crate::api::cluster_stack::{CommittedDelivery, FollowedSource, Pruned, Relea
 use crate::api::conditions::{ConditionType, Reason};
 use crate::api::{ClusterStackRelease, ClusterStackStatus};
 use crate::gate::Hold;
+use crate::inputs::platform::ComponentsState;
 use crate::names::ReleaseName;
 use crate::subscription::{ReleaseProblem, Role};
 
@@ -59,6 +60,8 @@ pub struct StackFacts<'a> {
     pub delivered: Option<(Report, Option<CommittedDelivery>)>,
     /// Whether all wanted releases of the upstream source are published, if there is such a source.
     pub published: Option<Report>,
+    /// Whether the components of the `ClusterStack` itself can be used, if it has any, and whether only a change of it helps.
+    pub components: Option<(Report, bool)>,
     /// The hold that delays the deletion of the `ClusterStack`.
     pub deletion_hold: Option<Hold>,
 }
@@ -76,7 +79,8 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
     ];
     let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
     let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
-    let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).collect();
+    let components = facts.components.clone().map(|(report, _)| (ConditionType::ComponentsReady, report));
+    let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).chain(components).collect();
     let sum = ready(&facts, &reports);
     let (clusters, counts_of_clusters) = clusters_ready(&facts.clusters);
     let summaries =
@@ -128,6 +132,20 @@ fn ready(facts: &StackFacts, reports: &[(ConditionType, Report)]) -> Report {
     summary(&parts, (Reason::Usable, &releases(there)))
 }
 
+/// Reports whether all components can be used, and which of them change without a new release; and whether one is invalid.
+#[must_use]
+pub fn usable_components(state: &ComponentsState) -> (Report, bool) {
+    if !state.problems.is_empty() {
+        let message = state.problems.join("; ");
+        let report = Report::new(ConditionStatus::False, Reason::ComponentInvalid.as_str(), &message);
+        return (report, state.is_invalid);
+    }
+    let count =
+        if state.count == 1 { "1 component".to_owned() } else { format!("{} components", state.count) };
+    let message: Vec<String> = std::iter::once(count).chain(state.mutable.iter().cloned()).collect();
+    (Report::new(ConditionStatus::True, Reason::Usable.as_str(), &message.join("; ")), false)
+}
+
 /// Whether delivery through Git fails for the stack as a whole. All other reasons of `Delivered` are about objects on
 /// their way to Clusters.
 fn is_own_trouble(delivered: &Report) -> bool {
@@ -153,6 +171,7 @@ fn is_terminal(facts: &StackFacts, summary: &[ReleaseSummary], now: Timestamp) -
     };
     of_source.iter().any(|reason| reason.as_str() == facts.source_ready.reason)
         || facts.problems.iter().any(of_release)
+        || facts.components.as_ref().is_some_and(|(_, is_invalid)| *is_invalid)
 }
 
 /// Returns the time at which a release that the stack repository lacks counts as missing, because Flux has fetched

@@ -12,7 +12,7 @@ use crate::api::components::AddonSource;
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::plan::{ObjectId, Step};
-use crate::release::{Addon, Chart, Component, Release};
+use crate::release::{Addon, Chart, Component, Hook, Release};
 
 pub use objects::{
     ObjectFacts, expected_object, expected_since, kept, present_version, recorded_expectation, with_rest,
@@ -284,28 +284,34 @@ fn status_of_addon(release: &Release, addon: &Addon) -> ReleaseAddon {
     let known = chart.map(Chart::known_as);
     let dependency = chart.and_then(|chart| chart.dependencies.first());
     let stages = release.stages.iter();
-    let hooks = stages.filter(|(_, stages)| stages.iter().any(|stage| stage.addon == addon.name));
+    let listed = stages.filter(|(_, stages)| stages.iter().any(|stage| stage.addon == addon.name));
+    let hooks: Vec<Hook> = match addon.platform() {
+        Some(_) => release.hooks_of(&addon.name).collect(),
+        None => listed.map(|(hook, _)| *hook).collect(),
+    };
     let fields = addon.template.iter().flat_map(|source| source.template.fields());
     ReleaseAddon {
         name: addon.name.to_string(),
         kind: Some(if addon.is_chart() { "Chart" } else { "Manifests" }.to_owned()),
-        source: addon.component().and_then(component_source),
+        source: addon.component().map(|component| component_source(component, None)),
         version: known.as_ref().map(|known| known.version.clone()),
         app_version: known.and_then(|known| known.app_version),
         chart_name: chart.map(|chart| chart.name.clone()),
         chart_version: chart.map(|chart| chart.version.clone()),
         dependency: dependency.map(|chart| format!("{} {}", chart.name, chart.version)),
         digest: Some(addon.digest.to_string()),
-        hooks: hooks.map(|(hook, _)| hook.as_str().to_owned()).collect(),
+        hooks: hooks.iter().map(|hook| hook.as_str().to_owned()).collect(),
         template: fields.map(ToString::to_string).collect(),
     }
 }
 
-/// Returns the repository of a component; `None` for a reference that is not exact.
+/// Returns the repository of a component. `fetched` is the version that Flux fetched, for a reference that can change.
 #[must_use]
-pub fn component_source(component: &Component) -> Option<AddonSource> {
-    let (url, revision) = (component.source.url().to_owned(), component.source.exact()?.to_owned());
-    Some(AddonSource { url, revision })
+pub fn component_source(component: &Component, fetched: Option<&str>) -> AddonSource {
+    let source = &component.source;
+    let revision = source.exact().or(fetched).unwrap_or_default().to_owned();
+    let follows = source.exact().is_none().then(|| source.followed());
+    AddonSource { url: source.url().to_owned(), revision, follows }
 }
 
 #[cfg(test)]

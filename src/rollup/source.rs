@@ -39,10 +39,7 @@ fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, mome
         verdict
     } else if let Some(stalled) = object.current_with("Stalled", Status::True) {
         Verdict::stalled(object, stalled)
-    } else if object.conditions.with("Ready", Status::True).is_some()
-        && object.is_observed()
-        && has_version(revision, expected)
-    {
+    } else if is_fetched(object) && object.is_observed() && has_version(revision, expected) {
         Verdict::Fetched
     } else if let Some(ready) = not_ready.filter(|ready| WAITING.contains(&ready.reason.as_str())) {
         Verdict::Waiting { reason: ready.reason.clone(), message: ready.message.clone(), last_good: None }
@@ -61,6 +58,20 @@ fn source(object: &FluxObject, revision: Option<&str>, expected: &Expected, mome
         Verdict::Progressing { message, deadline: moment.deadline_of(expected) }
     };
     moment.judge(verdict, object, expected)
+}
+
+/// The conditions by which source-controller remembers that its last attempt failed.
+const FAILURES: [&str; 3] = ["FetchFailed", "BuildFailed", "StorageOperationFailed"];
+
+/// Whether Flux has an artifact that it does not complain about. While it fetches or packages another one, `Ready` is unknown, and
+/// the artifact of before is served.
+fn is_fetched(object: &FluxObject) -> bool {
+    let has = |kind, status| object.conditions.with(kind, status).is_some();
+    // These stay while Flux tries again.
+    let is_failing =
+        || FAILURES.into_iter().any(|kind| has(kind, Status::True)) || has("SourceVerified", Status::False);
+    has("Ready", Status::True)
+        || (has("Ready", Status::Unknown) && has("Reconciling", Status::True) && !is_failing())
 }
 
 /// Whether a revision (`<branch>@sha1:<commit>` or `<tag>@sha256:<digest>`, either without the name, Flux RFC 5) has the

@@ -13,9 +13,11 @@ use std::sync::Arc;
 pub use download::{Download, FetchLimits};
 pub use error::ArtifactError;
 
+use crate::builtin;
 use crate::foreign::flux::observed;
 use crate::inputs::content::{Catalog, CatalogEntry};
 use crate::inputs::line::Line;
+use crate::inputs::stack::{Stack, StackSource};
 use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::{self, CatalogError, CatalogLimits, Others};
 use crate::release::{Digest, Findings, Loaded, Release};
@@ -95,23 +97,44 @@ impl CatalogRead {
     }
 }
 
-/// Reads the releases of a line from the artifact of a stack repository at that commit. Passes each usable release to
+/// The releases to read from a stack repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReleaseSelection {
+    /// The directory that contains the releases.
+    pub path: String,
+    /// The line to read.
+    pub line: Line,
+    /// Whether it is the built-in stack repository, in which each release has a commit of its own.
+    pub is_builtin: bool,
+}
+
+impl ReleaseSelection {
+    /// Returns the releases that a `ClusterStack` follows.
+    #[must_use]
+    pub fn of(stack: &Stack) -> Self {
+        let StackSource { path, is_builtin, .. } = &stack.source;
+        Self { path: path.clone(), line: stack.line.clone(), is_builtin: *is_builtin }
+    }
+}
+
+/// Reads the selected releases from the artifact of a stack repository at that commit. Passes each usable release to
 /// `keep`.
 pub fn read_catalog(
     artifact: &Artifact,
     revision: &Revision,
-    path: &str,
-    line: &Line,
+    selection: &ReleaseSelection,
     mut keep: impl FnMut(Arc<Release>),
 ) -> Result<CatalogRead, CatalogError> {
     let limits = CatalogLimits::default();
     let found = catalog::read(
         artifact.reader(),
-        path,
+        &selection.path,
         &limits,
-        |name| line.has(name),
+        |name| selection.line.has(name),
         |loaded| {
-            let entry = CatalogEntry::of(&loaded.release, revision.clone());
+            let own = || builtin::root_commit(&loaded.release.name, &loaded.files);
+            let pin = if selection.is_builtin { own() } else { revision.clone() };
+            let entry = CatalogEntry::of(&loaded.release, pin);
             keep(Arc::new(loaded.release));
             entry
         },

@@ -138,7 +138,8 @@ impl Checkout {
     }
 
     /// Returns the last commit on the first-parent line of HEAD that changed the directory. HEAD itself would change with
-    /// every unrelated commit, give every chart another revision, and so upgrade every addon.
+    /// every unrelated commit, give every chart another revision, and so upgrade every addon. A merge of the built-in stack
+    /// repository changes with every release, too: there it is the merged commit that has nothing but the directory.
     pub fn pin(&self) -> Result<Pin, PinError> {
         let mut commit = self.head()?;
         let content = self.content(&commit)?.id();
@@ -156,6 +157,13 @@ impl Checkout {
                 break;
             }
             commit = parent;
+        }
+        if commit.parent_count() > 1 {
+            let roots = commit.parents().filter(|parent| parent.parent_count() == 0);
+            let root = roots
+                .into_iter()
+                .find(|root| self.only_content(root).is_ok_and(|only| only == Some(content)));
+            commit = root.unwrap_or(commit);
         }
         // libgit2 hides the parents that a shallow clone does not have.
         cut_off |= commit.parent_count() == 0 && self.repository.is_shallow();
@@ -197,6 +205,18 @@ impl Checkout {
             || PinError::NotCommitted { path: self.path.clone(), revision: commit.id().to_string() };
         let entry = tree.get_path(Path::new(&self.path)).map_err(|_| missing())?;
         entry.to_object(&self.repository)?.into_tree().map_err(|_| missing())
+    }
+
+    /// Returns the directory of a commit that has nothing else; `None` if it has.
+    fn only_content(&self, commit: &Commit<'_>) -> Result<Option<Oid>, git2::Error> {
+        let mut tree = commit.tree()?;
+        for name in Path::new(&self.path) {
+            let below = tree.get(0).filter(|entry| entry.name_bytes() == name.as_encoded_bytes());
+            let Some(id) = below.filter(|_| tree.len() == 1).map(|entry| entry.id()) else { return Ok(None) };
+            let Ok(below) = self.repository.find_tree(id) else { return Ok(None) };
+            tree = below;
+        }
+        Ok(Some(tree.id()))
     }
 
     /// Reads the files of a tree as Flux would pack them after a checkout, which fetches no submodules.

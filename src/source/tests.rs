@@ -2,7 +2,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::git::{Checkout, PinError};
 use super::*;
-use crate::release::{Digest, Reason};
+use crate::git::ServedRepository;
+use crate::release::{Digest, File, Reason};
 
 const NAME: &str = "openstack-demo-1-34-v2";
 
@@ -249,6 +250,30 @@ fn merge_that_added_release_is_its_pin() {
     repository.0.write("README.md", "y");
     repository.commit(&[]);
     assert_eq!(Checkout::of(&release).unwrap().pin().unwrap().revision, merge.to_string());
+}
+
+#[test]
+fn release_of_a_built_in_repository_has_its_own_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = ServedRepository::open(&directory.path().join("served")).unwrap();
+    let names = ["docker-demo-1-34-v1", "docker-demo-1-34-v2", "docker-demo-1-34-v3"];
+    let mut commits = Vec::new();
+    for name in names {
+        let mut files = Files::default();
+        files.insert("metadata.yaml", File { content: name.into(), executable: false }).unwrap();
+        commits.push(served.add(&name.parse().unwrap(), &files).unwrap().to_string());
+    }
+    served.merge().unwrap();
+    let scratch = Scratch::new("builtin");
+    let clone = git2::Repository::clone(served.path().to_str().unwrap(), &scratch.0).unwrap();
+    let releases = scratch.0.join("releases");
+    let pin = |name: &str| Checkout::of(&releases.join(name)).unwrap().pin().unwrap().revision;
+    assert_eq!(names.map(pin).as_slice(), commits);
+
+    let repository = Repository(scratch, clone);
+    fs::write(releases.join(names[1]).join("metadata.yaml"), "changed").unwrap();
+    let changed = repository.commit(&[]).to_string();
+    assert_eq!(names.map(pin), [commits[0].clone(), changed, commits[2].clone()]);
 }
 
 #[test]

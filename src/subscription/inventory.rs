@@ -9,8 +9,11 @@ use crate::api::cluster_stack_release::GeneratedObject;
 use crate::api::{ClusterStackRelease, labels};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{Entry, FluxObject};
+use crate::foreign::flux::ownership::is_applied_by_flux;
+use crate::inputs::claim::Claim;
 use crate::inputs::line::Line;
 use crate::names::Key;
+use crate::plan::existing::is_made;
 
 /// The objects of one release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,22 +67,60 @@ fn key_of(object: &GeneratedObject) -> Key {
 }
 
 /// Returns charts and sources of the release without owner and user: copies for Clusters, and those for an earlier source
-/// of the `ClusterStack`. They include those of deleted releases of its line, because contents outlive their release.
+/// of the `ClusterStack`. They include those of deleted releases of its line, because contents outlive their release, and
+/// those of components.
 fn unused(facts: &InventoryFacts) -> Vec<(FluxKind, Key)> {
     let here = facts.release.metadata.namespace.as_deref();
     let existing: BTreeSet<String> = facts.others.iter().map(|other| other.name_any()).collect();
     let is_of_it =
         |label: &str| label.parse().is_ok_and(|of| facts.line.has(&of) && !existing.contains(label));
     let of = |kind| facts.objects.iter().filter(move |object| object.kind() == kind);
-    let used: BTreeSet<Key> = of(FluxKind::HelmRelease).map(|user| user.source()).collect();
-    let is_unused =
-        |chart: &&Arc<FluxObject>| is_left(chart, here, is_of_it) && !used.contains(&Key::of(&***chart));
+    let charts: BTreeSet<Key> = of(FluxKind::HelmRelease).map(|user| user.source()).collect();
+    let is_left =
+        |object: &FluxObject| is_left(object, here, is_of_it) || is_unowned_component(facts.release, object);
+    let is_unused = |chart: &&Arc<FluxObject>| is_left(chart) && !charts.contains(&Key::of(&***chart));
     let (unused, others): (Vec<_>, Vec<_>) = of(FluxKind::HelmChart).partition(is_unused);
     let users = others.into_iter().chain(of(FluxKind::Kustomization));
     let used: BTreeSet<Key> = users.map(|user| user.source()).collect();
-    let repositories = of(FluxKind::GitRepository).filter(|found| is_left(found, here, is_of_it));
+    let artifacts = of(FluxKind::OCIRepository).filter(|found| !charts.contains(&Key::of(&***found)));
+    let repositories = of(FluxKind::GitRepository).chain(artifacts).filter(|found| is_left(found));
     let repositories = repositories.filter(|found| !used.contains(&Key::of(&***found)));
     unused.into_iter().chain(repositories).map(|found| (found.kind(), Key::of(&**found))).collect()
+}
+
+/// Whether an object is the source or chart of a component of the release's `ClusterStack`, and has no owner: Flux applies it from
+/// a repository. No label names a release, because several have it.
+#[must_use]
+pub fn is_unowned_component(release: &ClusterStackRelease, object: &FluxObject) -> bool {
+    let is_ours = |claim: &Claim| {
+        Some(&claim.namespace) == release.metadata.namespace.as_ref()
+            && release.stack_owners().any(|owner| owner.name == claim.name)
+            && is_name_of_component(object.name(), &claim.name)
+    };
+    is_of_component(object)
+        && object.namespace() == release.namespace()
+        && is_applied_by_flux(&object.object)
+        && object.owner_references().is_empty()
+        && Claim::of(&object.object).as_ref().is_some_and(is_ours)
+}
+
+/// Whether a name is that of the source or chart of a component: a user's copy has another one.
+fn is_name_of_component(name: &str, stack: &str) -> bool {
+    let digest = name
+        .strip_prefix(stack)
+        .and_then(|rest| rest.strip_prefix('-'))
+        .and_then(|rest| rest.rsplit('-').next());
+    // A long name ends with eight digits.
+    digest.is_some_and(|digest| {
+        [8, 12].contains(&digest.len()) && digest.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// Whether stackflux made an object as the source or chart of a component. Those of the stack repository have the label of
+/// their release.
+pub(super) fn is_of_component(object: &FluxObject) -> bool {
+    let is_source = object.kind().is_source() || object.kind() == FluxKind::HelmChart;
+    is_source && !object.labels().contains_key(labels::RELEASE) && is_made(object.into())
 }
 
 /// Whether stackflux made an object for a matching release, and the object has no owner. It may be one of the
@@ -99,14 +140,21 @@ pub fn is_shared<'a>(
     others: impl IntoIterator<Item = &'a ClusterStackRelease>,
     object: &FluxObject,
 ) -> bool {
-    let (key, kind, uid) = (Key::of(object), object.kind().as_str(), release.uid());
+    let uid = release.uid();
     let owners = object.owner_references();
     let is_other =
         |other: &&ClusterStackRelease| other.uid() != uid && other.metadata.deletion_timestamp.is_none();
     others.into_iter().filter(is_other).any(|other| {
         let is_owner = owners.iter().any(|owner| Some(&owner.uid) == other.uid().as_ref());
-        is_owner || recorded(other).iter().any(|recorded| recorded.kind == kind && key_of(recorded) == key)
+        is_owner || is_recorded(other, object)
     })
+}
+
+/// Whether the status of a release names an object.
+#[must_use]
+pub(super) fn is_recorded(release: &ClusterStackRelease, object: &FluxObject) -> bool {
+    let (key, kind) = (Key::of(object), object.kind().as_str());
+    recorded(release).iter().any(|recorded| recorded.kind == kind && key_of(recorded) == key)
 }
 
 /// Whether an object belongs to the `ClusterStack`s of another namespace than the release.

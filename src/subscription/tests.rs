@@ -1,8 +1,10 @@
 //! Tests of the roles and claims of releases, and of the budget.
 
+mod builtin;
 mod deletion;
 mod delivery;
 mod inventory;
+mod outdated;
 mod release_delivery;
 mod releases;
 mod requests;

@@ -16,7 +16,7 @@ const FLOORS: &[&[&str]] = &[
     // The pure core.
     &["error", "names", "yaml"],
     &["api", "release"],
-    &["foreign", "verify"],
+    &["builtin", "foreign", "verify"],
     &["gate", "inputs"],
     &["plan"],
     &["subscription"],
@@ -25,7 +25,7 @@ const FLOORS: &[&[&str]] = &[
     // The shell.
     &["http", "temporary"],
     &["git", "runtime"],
-    &["forge", "sink", "source"],
+    &["forge", "serve", "sink", "source"],
     &["publish"],
     &["operator"],
     &["cli"],

@@ -11,7 +11,7 @@ use stackflux::names::ReleaseName;
 use stackflux::operator::release_cache::{CatalogKey, ReleaseCache, ReleaseCacheError};
 use stackflux::release::{Digest, Limits};
 use stackflux::runtime::cache::Key;
-use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
+use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits, ReleaseSelection};
 use stackflux::source::directory;
 use stackflux_testbed::{Object, Testbed};
 
@@ -69,7 +69,8 @@ async fn catalog_and_pinned_release_agree() {
     let followed = artifact(testbed, &namespace, "catalog", "ref: {branch: main}");
     let cache = || ReleaseCache::new(Download::new(None, FetchLimits::default()).unwrap());
     let line = Line::of(&name(V1));
-    let key = CatalogKey { repository: Key::new(&namespace, "catalog"), path: "releases".to_owned(), line };
+    let selection = ReleaseSelection { path: "releases".to_owned(), line, is_builtin: false };
+    let key = CatalogKey { repository: Key::new(&namespace, "catalog"), selection };
     let read = cache().catalog(&key, &followed).await.unwrap();
     assert_eq!(read.revision.as_str(), commit);
     let catalog = read.catalog();

@@ -25,6 +25,7 @@ mod letgo;
 mod lies;
 mod lost;
 mod outages;
+pub(crate) mod platform;
 mod process;
 mod pull_requests;
 mod quiet;

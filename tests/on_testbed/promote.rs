@@ -10,6 +10,7 @@ use std::fs;
 use serde_json::{Value, json};
 use stackflux_testbed::{NewCluster, Object};
 
+use crate::operator::platform::Platform;
 use crate::operator::scenario::{STACK, Scenario, TIMEOUT, V1, V2, condition, eventually};
 use crate::support::{Run, copy, stackflux};
 
@@ -25,13 +26,18 @@ impl Stages {
     fn new() -> Self {
         let stage = Scenario::shared("promote");
         stage.publish(&[V1, V2]);
+        let platform = Platform::new(&stage);
+        for release in [V1, V2] {
+            add_component(&stage, release, &platform.push(release));
+        }
         let prod = stage.testbed.namespace("promoted").unwrap();
         let stages = Self { stage, prod };
         let releases = stages.stage.path("prod/releases");
         fs::create_dir_all(&releases).unwrap();
         copy(&stages.stage.path("releases").join(V1), &releases);
         stages.require("1h");
-        stages.stage.apply_stack(&[], &json!({"autoSubscribe": true}));
+        let components = stages.components();
+        stages.stage.apply_stack(&[], &json!({"autoSubscribe": true, "components": components}));
         stages.apply_prod();
         stages
     }
@@ -45,6 +51,19 @@ impl Stages {
         self.stage.push(&format!("a soak of {soak}"));
     }
 
+    /// The settings for the components of releases.
+    fn components(&self) -> Value {
+        json!({"credentials": [{"url": Platform::new(&self.stage).url(), "insecure": true}]})
+    }
+
+    /// The addresses of the `GitRepository`s in a namespace.
+    fn sources(&self, namespace: &str) -> Vec<String> {
+        let namespace = format!("--namespace={namespace}");
+        let list = ["get", "gitrepositories", &namespace, "--output=jsonpath={.items[*].spec.url}"];
+        let urls = self.stage.management().kubectl(&list).unwrap();
+        urls.split(' ').map(str::to_owned).collect()
+    }
+
     fn apply_prod(&self) {
         let labels = json!({"test": self.stage.namespace});
         let git = json!({"url": self.stage.url(), "path": "prod/releases", "ref": {"branch": "main"}, "interval": "2s"});
@@ -53,7 +72,7 @@ impl Stages {
             "metadata": {"name": STACK, "namespace": self.prod, "labels": labels},
             "spec": {
                 "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
-                "autoSubscribe": true, "source": {"git": git},
+                "autoSubscribe": true, "source": {"git": git}, "components": self.components(),
             },
         });
         self.stage.management().apply(&stack.to_string()).unwrap();
@@ -121,6 +140,19 @@ impl Stages {
     }
 }
 
+/// Lists a chart of the platform's repository at a commit in a release.
+fn add_component(stage: &Scenario<'_>, release: &str, commit: &str) {
+    let name = stage.addon("edge");
+    let url = Platform::new(stage).url();
+    let list = format!(
+        "repositories:\n- name: platform\n  git: {{url: '{url}', ref: {{branch: main, commit: {commit}}}}}\n  \
+         components: [{{name: {name}, chart: charts/edge}}]\n"
+    );
+    fs::write(stage.path(&format!("releases/{release}/components.yaml")), list).unwrap();
+    let (stages, next) = (format!("releases/{release}/clusteraddon.yaml"), "  BeforeClusterUpgrade:");
+    stage.edit(&stages, next, &format!("    - name: {name}\n      action: apply\n{next}"));
+}
+
 #[test]
 fn release_is_promoted_to_prod_and_rolled_back() {
     let stages = Stages::new();
@@ -130,6 +162,13 @@ fn release_is_promoted_to_prod_and_rolled_back() {
     stages.stage.wait_at("a", V1);
     stages.create_prod_cluster();
     stages.wait_prod_at(V1);
+    // Two ClusterStacks have the component of the first release, and each has a source of its own.
+    let platform = Platform::new(&stages.stage).url();
+    for (namespace, releases) in [(&stages.stage.namespace, 2), (&stages.prod, 1)] {
+        eventually("the sources of the component are there", || {
+            stages.sources(namespace).iter().filter(|url| **url == platform).count() == releases
+        });
+    }
 
     promotion_before_soak_is_refused(&stages);
     stages.require("1s");
@@ -180,7 +219,13 @@ fn promoted_as_shown(stages: &Stages) {
     let cluster = &shown["upgrades"][0]["clusters"][0];
     let changed: Vec<&str> =
         cluster["objects"].as_array().unwrap().iter().map(|object| crate::text(object, "/name")).collect();
-    assert_eq!(changed, [stages.stage.object("b", "monitoring")], "{shown:#}");
+    let expected = ["edge", "monitoring"].map(|addon| stages.stage.object("b", addon));
+    assert_eq!(changed, expected, "{shown:#}");
+    let parts = shown["upgrades"][0]["parts"].as_array().unwrap();
+    let edge =
+        parts.iter().find(|part| part["part"] == format!("addon {}", stages.stage.addon("edge"))).unwrap();
+    let repository = &edge["charts"][0];
+    assert!(repository["name"] == "platform" && repository["from"] != repository["to"], "{edge:#}");
 
     let before = stages.generations();
     let pushed = stages.promote(&["--filename", &objects, "--push"]);

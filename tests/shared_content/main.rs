@@ -3,12 +3,16 @@
 #![cfg(test)]
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
+mod components;
 #[path = "../support/definitions.rs"]
 mod definitions;
 #[path = "../support/git.rs"]
 mod git;
 mod openstack;
 mod operator;
+#[path = "../support/push.rs"]
+#[allow(dead_code, reason = "releases are pushed by other tests")]
+mod push;
 mod stack;
 #[path = "../support.rs"]
 mod support;

@@ -1,10 +1,15 @@
 //! The causes of deletions: each must hold in the real state of the API server, now or when the reconcile asked for it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
 use stackflux::addons::kinds;
+use stackflux::api::ClusterStack;
+use stackflux::foreign::capi::Cluster;
+use stackflux::inputs::platform::with_components;
+use stackflux::inputs::stack::Stack;
 use stackflux::names::ReleaseName;
 use stackflux::release::Digest;
 
@@ -148,6 +153,9 @@ fn cause(past: Past, now: Past, object: &Value) -> Option<Cause> {
             of_addon(past, object, kind)
         }
         "GitRepository" if is_left_over(past, object) => Some(Cause::Free),
+        "GitRepository" | "OCIRepository" | "HelmChart" if is_unused_component(now, object) => {
+            Some(Cause::Free)
+        }
         _ => free(is_release_deleted(past, object) && !is_class_used(past, object)),
     }
 }
@@ -211,10 +219,12 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
     let class = &cluster["spec"]["topology"]["classRef"];
     let of = class.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
     let release = past.named("ClusterStackRelease", of, text(&class["name"]))?;
-    let is_suspended = owners(release, "ClusterStack")
+    let stacks: Vec<&Value> = owners(release, "ClusterStack")
         .filter_map(|owner| past.with_uid("ClusterStack", text(&owner["uid"])))
-        .any(|stack| stack["spec"]["suspend"] == true);
-    let has_it = has_addon(release, text(&metadata["labels"][ADDON]), kind)?;
+        .collect();
+    let is_suspended = stacks.iter().any(|stack| stack["spec"]["suspend"] == true);
+    let has_it =
+        has_addon((release, stacks.first().copied()), cluster, text(&metadata["labels"][ADDON]), kind)?;
     let by = text(&addon["metadata"]["uid"]).to_owned();
     // Nothing is uninstalled that was never installed.
     let cause = if is_never_installed(object) { Cause::Free } else { Cause::Counted("ClusterAddon", by) };
@@ -239,12 +249,21 @@ fn is_never_installed(object: &Value) -> bool {
     !is_installed && condition(object, "Ready").is_some_and(|(status, _)| status == "False")
 }
 
-/// Whether a release has an addon as an object of this kind.
-fn has_addon(release: &Value, addon: &str, kind: &str) -> Option<bool> {
+/// Whether a release, with the components of its `ClusterStack`, has an addon for a Cluster as an object of this kind.
+fn has_addon(
+    (release, stack): (&Value, Option<&Value>),
+    cluster: &Value,
+    addon: &str,
+    kind: &str,
+) -> Option<bool> {
     let name: ReleaseName = text(&release["metadata"]["name"]).parse().ok()?;
     let digest: Digest = text(&release["spec"]["source"]["digest"]).parse().ok()?;
     let content = Repository::shared().release_cache.release(&name, digest)?;
-    Some(kinds(&content).iter().any(|(name, of)| name.as_str() == addon && of.as_str() == kind))
+    let stack: Option<ClusterStack> = stack.and_then(|stack| serde_json::from_value(stack.clone()).ok());
+    let stack = stack.and_then(|stack| Stack::new(&stack, None, std::iter::empty()).ok());
+    let whole = stack.as_ref().map_or(Cow::Borrowed(&*content), |stack| with_components(stack, &content));
+    let cluster = Cluster::new(cluster.clone()).ok()?;
+    Some(kinds(&whole, &cluster).iter().any(|(name, of)| name.as_str() == addon && of.as_str() == kind))
 }
 
 /// The cause of the deletion of a `ClusterStackRelease`: it is unused, and retired or left by its deleted `ClusterStack`.
@@ -285,6 +304,18 @@ fn is_release_deleted(past: Past, object: &Value) -> bool {
         return past.named("ClusterStackRelease", namespace, release).is_none_or(is_deleting);
     }
     of_kinds.all(|(kind, owner)| past.with_uid(kind, text(&owner["uid"])).is_none_or(is_deleting))
+}
+
+/// Whether nothing refers to the source or chart of a component, which has no label of a release.
+fn is_unused_component(now: Past, object: &Value) -> bool {
+    let (metadata, kind) = (&object["metadata"], &object["kind"]);
+    let refers = |user: &Value| {
+        let reference = user["spec"].get("chartRef").unwrap_or(&user["spec"]["sourceRef"]);
+        reference["kind"] == *kind && reference["name"] == metadata["name"]
+    };
+    let mut users = ["HelmRelease", "Kustomization", "HelmChart"].into_iter().flat_map(|kind| now.list(kind));
+    let is_of_release = owners(object, "ClusterStackRelease").next().is_some();
+    is_of_release && metadata["labels"].get(RELEASE).is_none() && !users.any(refers)
 }
 
 /// Whether a `GitRepository` was made for a `ClusterStack` that now refers to another one.

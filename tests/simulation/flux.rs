@@ -19,6 +19,8 @@ use crate::repository::{COMMITS, Repository};
 use fleet::{FLEET, Fleet};
 use status::{attempted, deployed, is_latest_deployed, is_ready_now, is_running, merged};
 
+/// The address of the stack repository.
+const REPOSITORY: &str = "https://git.example.org/stacks.git";
 const FINALIZER: &str = "finalizers.fluxcd.io";
 
 /// The content that an addon's object has installed in a cluster: the version of the chart or the commit, and the digest
@@ -131,7 +133,7 @@ impl Flux {
     /// Moves the branch of the stack repository to a commit: Flux fetches it at its next interval.
     pub(crate) fn publish(&mut self, server: &ApiServer, head: usize) {
         self.head = head;
-        self.pending.extend(places(server, &["GitRepository"]));
+        self.pending.extend(places(server, &["GitRepository", "OCIRepository"]));
     }
 
     /// Makes failed content ready from now on.
@@ -168,7 +170,7 @@ impl Flux {
         }
         let mut status = match kind {
             "GitRepository" => self.fetched(&object)?,
-            "OCIRepository" => fetched_artifact(&object)?,
+            "OCIRepository" => fetched_artifact(&object, self.head),
             "HelmChart" => packaged(server, &object)?,
             "HelmRelease" => self.installed(server, place, &object)?,
             _ => self.applied(server, place, &object)?,
@@ -222,7 +224,8 @@ impl Flux {
     /// Makes the next step of a `HelmRelease`. Returns the changes of its status.
     fn installed(&mut self, server: &ApiServer, place: &Place, object: &Value) -> Option<Value> {
         let chart = referred(server, object, "chartRef")?;
-        let version = chart["status"]["artifact"]["revision"].as_str()?.to_owned();
+        // helm-controller takes the digest of an artifact, without its tag.
+        let version = chart["status"]["artifact"]["revision"].as_str()?.rsplit('@').next()?.to_owned();
         let wanted: Content = (version, self.digest_of_values(place, object));
         let attempted = attempted(object, &wanted);
         if status::is_forced(object) && !self.failing.contains(&place.2) {
@@ -299,11 +302,14 @@ impl Flux {
     }
 }
 
-/// The status of an `OCIRepository`.
-fn fetched_artifact(object: &Value) -> Option<Value> {
-    let digest = object["spec"]["ref"]["digest"].as_str()?;
-    let message = format!("stored artifact for digest '{digest}'");
-    Some(status::done(object, "Succeeded", &message, &json!({"artifact": elsewhere(digest)})))
+/// The status of an `OCIRepository`. What a tag or a range stands for moves with the stack repository.
+fn fetched_artifact(object: &Value, head: usize) -> Value {
+    let revision = match object["spec"]["ref"]["digest"].as_str() {
+        Some(digest) => digest.to_owned(),
+        None => format!("1.{head}.0@{}", Digest::of_bytes(COMMITS[head].id.as_bytes())),
+    };
+    let message = format!("stored artifact for digest '{revision}'");
+    status::done(object, "Succeeded", &message, &json!({"artifact": elsewhere(&revision)}))
 }
 
 /// An artifact of another repository than that of the stack, which nobody fetches.
@@ -321,7 +327,7 @@ fn packaged(server: &ApiServer, object: &Value) -> Option<Value> {
     let packaged = match Repository::shared().chart_version(commit, object["spec"]["chart"].as_str()?) {
         Some(version) => version,
         // A chart of another repository.
-        None if Repository::shared().artifact(commit).is_none() => "1.0.0",
+        None if source["spec"]["url"] != REPOSITORY => "1.0.0",
         None => return None,
     };
     let version = match object["spec"]["reconcileStrategy"].as_str()? {

@@ -46,6 +46,11 @@ impl Known {
         Self(vec![server.log.len(); KINDS.len()])
     }
 
+    /// Notes that a list shows a kind as it was at this position, also to a reconcile that has begun.
+    pub(crate) fn is_shown(&mut self, kind: usize, position: usize) {
+        self.0[kind] = self.0[kind].min(position);
+    }
+
     /// The position for a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> usize {
         self.0[number(kind)]

@@ -18,7 +18,7 @@ use stackflux::names::ReleaseName;
 use stackflux::operator::release_cache::{CatalogKey, ReleaseCache};
 use stackflux::release::Digest;
 use stackflux::runtime::cache::Key;
-use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits};
+use stackflux::source::artifact::{ArtifactRef, Download, FetchLimits, ReleaseSelection};
 
 pub(crate) use release::Files;
 use release::release;
@@ -127,7 +127,9 @@ impl Repository {
             for artifact in artifacts.values() {
                 let found = serde_json::from_value(artifact.clone()).unwrap();
                 let repository = Key::new("warm", "up");
-                let key = CatalogKey { repository, path: "releases".to_owned(), line: line.clone() };
+                let selection =
+                    ReleaseSelection { path: "releases".to_owned(), line: line.clone(), is_builtin: false };
+                let key = CatalogKey { repository, selection };
                 let read = release_cache.catalog(&key, &ArtifactRef::new(&found).unwrap()).await.unwrap();
                 let broken: ReleaseName = BROKEN.parse().unwrap();
                 assert!(

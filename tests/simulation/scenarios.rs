@@ -9,6 +9,7 @@ mod fixture;
 mod foreign;
 mod git;
 mod guards;
+mod platform;
 mod regrets;
 mod releases;
 mod sources;

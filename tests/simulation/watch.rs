@@ -126,6 +126,7 @@ impl Watch {
         cluster.log.push(format!("an outdated list of {}", KINDS[self.kind].name));
         self.position = position;
         self.seen(cluster).is_blind = false;
+        self.shows_reconciles(cluster, position);
         let past = Past::new(&cluster.server, position).list(KINDS[self.kind].name);
         let past = past.into_iter().filter(|object| is_selected(self.kind, object));
         let listed = past.map(|object| Event::InitApply(cluster.shown(object.clone().into())));
@@ -137,7 +138,13 @@ impl Watch {
         cluster.reached("an empty list");
         cluster.log.push(format!("an empty list of {}", KINDS[self.kind].name));
         self.has_seen(cluster, true);
+        self.shows_reconciles(cluster, 0);
         vec![Event::Init, Event::InitDone]
+    }
+
+    /// Notes that the reconciles under way may read an older state of the kind than there was when they began.
+    fn shows_reconciles(&self, cluster: &mut Cluster, position: usize) {
+        cluster.known.values_mut().for_each(|known| known.is_shown(self.kind, position));
     }
 
     fn list(&mut self, cluster: &mut Cluster) -> Events {

@@ -57,6 +57,25 @@ impl Pusher {
         self.document(repository, tag, MANIFEST, &bytes).await
     }
 
+    /// Pushes a packed chart as Helm does, and returns the digest of its manifest.
+    pub(crate) async fn chart(
+        &self,
+        repository: &str,
+        (name, version): (&str, &str),
+        archive: &[u8],
+    ) -> Digest {
+        let config = json!({"name": name, "version": version, "apiVersion": "v2"}).to_string();
+        let described = |media_type: &str, content: &[u8]| json!({"mediaType": media_type, "digest": Digest::of_bytes(content).to_string(), "size": content.len()});
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST,
+            "config": described("application/vnd.cncf.helm.config.v1+json", config.as_bytes()),
+            "layers": [described("application/vnd.cncf.helm.chart.content.v1.tar+gzip", archive)],
+        });
+        self.blob(repository, archive).await;
+        self.blob(repository, config.as_bytes()).await;
+        self.document(repository, version, MANIFEST, manifest.to_string().as_bytes()).await
+    }
+
     /// Pushes a manifest or a list of manifests under a tag or its digest, and returns its digest.
     pub(crate) async fn document(
         &self,

@@ -158,6 +158,7 @@ fn prune_needs_unchanged_cluster_and_addon() {
         (with_cluster(class("openstack-scs-1-32-v3")), false, "the Cluster has another class"),
         (with_cluster(json!({"spec": {"topology": null}})), false, "it has no class"),
         (with_cluster(json!({"metadata": {"uid": "d"}})), false, "it is another Cluster"),
+        (with_cluster(json!({"metadata": {"labels": {"gpu": "true"}}})), false, "it has other labels"),
         (with_cluster(deleted()), false, "it is being deleted"),
         (with_cluster(json!({"spec": {"paused": true}})), false, "it is paused"),
         (with_addon(json!({"metadata": {"uid": "b"}})), false, "it is another ClusterAddon"),
@@ -205,7 +206,7 @@ fn kept_object_is_reported_with_the_reason() {
     let plain = flux_object("HelmRelease", "old", &json!({}));
     let (dropped, other) = (AddonMatch::NotInRelease, AddonMatch::OtherKind);
     let leaving = Hold { reason: Reason::AddonRemoved, message: "leaves".to_owned() };
-    let waits = "not in the release: Flux uninstalls it when all addons of the release are delivered";
+    let waits = "neither the release nor its ClusterStack gives it to the Cluster any longer: Flux uninstalls it when all addons of the release are delivered";
     for (delivers, object, hold, expected) in [
         (dropped, &plain, Some(&leaving), Some("leaves")),
         (dropped, &plain, None, Some(waits)),
@@ -213,7 +214,9 @@ fn kept_object_is_reported_with_the_reason() {
             dropped,
             &suspended_one,
             None,
-            Some("not in the release: HelmRelease c1.old is suspended, and stays until it is resumed"),
+            Some(
+                "neither the release nor its ClusterStack gives it to the Cluster any longer: HelmRelease c1.old is suspended, and stays until it is resumed",
+            ),
         ),
         (
             other,

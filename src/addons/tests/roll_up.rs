@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::api::cluster_addon::AddonStatus;
 use crate::foreign::flux::observed::SpecDigest;
 use crate::plan::PlanError;
 use crate::rollup::Verdict;
@@ -272,4 +273,33 @@ fn removed_addon_has_its_turn_after_all_others() {
     scene.elsewhere = None;
     scene.fixture.edit_cluster = |cluster| cluster["spec"]["controlPlaneEndpoint"] = json!({});
     assert!(!is_turn(&scene, &written(), "old"), "an addon of the release is held");
+}
+
+#[test]
+fn moving_content_is_judged_by_what_flux_has_applied() {
+    let condition = json!([{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded", "message": "",
+        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    let found: FluxObject = serde_json::from_value(json!({
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+        "metadata": {"name": "one.limits", "namespace": "team", "generation": 1},
+        "spec": {"sourceRef": {"kind": "GitRepository", "name": "s"}},
+        "status": {"observedGeneration": 1, "conditions": condition, "lastAppliedRevision": "main@sha1:new"},
+    }))
+    .unwrap();
+    let digest = found.spec_digest.to_string();
+    let verdict = |source: &Value, version: &str| {
+        let addon: AddonStatus = serde_json::from_value(json!({
+            "name": "limits", "source": source, "expected": {"specDigest": digest, "version": version},
+        }))
+        .unwrap();
+        judge_recorded(&addon, &found, &Scene::new().facts().snapshot.moment("Kustomization"))
+    };
+    let exact = json!({"url": "u", "revision": "main@sha1:old"});
+    let moving = json!({"url": "u", "revision": "main@sha1:old", "follows": "branch main"});
+    for (source, version, is_applied) in
+        [(&exact, "main@sha1:new", true), (&exact, "main@sha1:old", false), (&moving, "main@sha1:old", true)]
+    {
+        let verdict = verdict(source, version).unwrap();
+        assert_eq!(verdict == Verdict::Applied, is_applied, "{source}: {verdict:?}");
+    }
 }

@@ -278,6 +278,14 @@ fn end_of_an_upgrade_is_asked_for_while_the_addons_are_older() {
     assert!(!seems(Gate::Enforced, "v1.34.2", Some("v1.34.2")), "another class at the same version");
     assert!(!seems(Gate::Enforced, "v1.34.1", Some("v1.34.1")), "it has not begun");
     assert!(!seems(Gate::Off, "v1.34.2", Some("v1.34.1")), "nothing waits");
+
+    let seems = |hook: &str| {
+        let found = due(&json!({"metadata": {"annotations": {UPGRADE_HOOK: hook}}})).cluster;
+        let upgrade = Upgrade::new(&found, Gate::Enforced, ControlPlane::Version("v1.34.2".to_owned()));
+        upgrade.seems_ended(&found, Some("v1.34.2"))
+    };
+    assert!(seems("v1.34.1"), "the annotation of before");
+    assert!(!seems("v1.34.2"));
 }
 
 #[test]

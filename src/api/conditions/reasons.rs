@@ -104,16 +104,19 @@ reasons! {
         "Read the message, which names the host and what it answered.";
     WaitingForField:
         "A values template reads a field that the cluster's objects do not have yet.",
-        "Wait; if this takes long, check the object that the message names, and the template for a misspelt field; if it says that the wait does not end, publish a corrected release.";
+        "Wait; if this takes long, check the object that the message names, and the template for a misspelt field; if it says that the wait does not end, correct the template: in a new release, or in spec.components of the ClusterStack.";
     WaitingForObject:
         "A values template reads an object that the Cluster refers to but that is missing.",
         "Wait for the infrastructure provider to create the object; if your input is files, add the object's file.";
     ValuesInvalid:
         "A values template failed, or its output is not a YAML mapping.",
-        "Fix the template in a new release; `stackflux template` tries it with a Cluster's file.";
+        "Fix the template in a new release, where `stackflux template` tries it with a Cluster's file, or in spec.components of the ClusterStack.";
     DependencyInvalid:
-        "The settings make an addon wait for something that can never become ready.",
-        "Correct spec.flux.addons.<name>.dependsOn of the ClusterStack.";
+        "An addon is to wait for something that the Cluster does not have, or that cannot be waited for.",
+        "Correct the dependsOn that the message names, in the ClusterStack or in components.yaml of a new release.";
+    ComponentInvalid:
+        "A component of the ClusterStack cannot be used, or an addon waits for one that cannot, so that Clusters keep what they have of it.",
+        "Correct the entry of spec.components.repositories that the message names.";
     KubernetesVersionMismatch:
         "The Cluster's Kubernetes version differs from the version that its class's release is for.",
         "Change spec.topology.version and the class together, to a release and its Kubernetes version.";

@@ -1,5 +1,7 @@
 //! The offline check: the same rules, without an API server.
 
+mod platform;
+
 use std::fmt;
 
 use super::{
@@ -146,6 +148,7 @@ impl Violations {
         let counts = [settings.credentials.len(), settings.verify.len()];
         let are_few = counts.into_iter().all(|count| count <= MAX_CREDENTIALS);
         self.check(are_few, "spec.components", COMPONENT_URL);
+        self.repositories(&settings.repositories);
         for (at, entry) in settings.credentials.iter().enumerate() {
             self.credentials(entry, &format!("spec.components.credentials[{at}]"));
         }

@@ -106,9 +106,8 @@ pub(super) fn run(
         let present = read(&session, &scope).await?;
         let releases = Loaded::for_stacks(&releases, &present);
         let (stacks, skipped) = Stacks::of(&present, &releases, &defaults, scope.namespace.as_deref());
-        for reason in &skipped {
-            terminal::warning(reason);
-        }
+        skipped.iter().for_each(terminal::warning);
+        stacks.component_problems().iter().for_each(terminal::warning);
         if stacks.is_empty() {
             return Err(nothing(source, &scope));
         }
@@ -230,7 +229,8 @@ impl<'a> Live<'a> {
             };
             let objects = self.found.objects.around(addon, &Plan::default());
             let without_file = reported_without_file(addon, &objects);
-            let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
+            let (release, by_git) =
+                (kinds(prepared.inputs().release, &cluster.cluster), prepared.git().is_some());
             let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
             candidates(&facts, |_| true).iter().any(Candidate::is_due)
         })

@@ -18,6 +18,7 @@ use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Existing};
 use crate::inputs::defaults::Defaults;
+use crate::inputs::platform;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::ReleaseName;
@@ -88,8 +89,9 @@ impl Files {
         self.existing.iter().chain(written).for_each(|object| existing.insert(object));
         let mut plan = plan::stack(stack)?;
         for release in found.releases.values() {
-            let contents = content::resolve(stack, release, &found.catalog, &existing)?;
-            let inputs = ReleaseInputs { stack, release, contents: &contents };
+            let whole = platform::with_components(stack, release);
+            let contents = content::resolve(stack, &whole, &found.catalog, &existing)?;
+            let inputs = ReleaseInputs { stack, release: &whole, contents: &contents };
             plan.merge(plan::release(&inputs)?)?;
             let class = release.name.class_name();
             for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
@@ -104,6 +106,7 @@ impl Files {
         let mut warnings = self.warnings.clone();
         warnings.extend(others.iter().map(|cluster| report::skipped(stack, cluster)));
         warnings.extend(report::about_releases(found.releases.values()));
+        warnings.extend(platform::problems(stack, found.releases.values()));
         let elsewhere = others.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(Planned { plan, stack: format!("{}/{}", stack.namespace, stack.name), elsewhere, warnings })
     }
@@ -153,6 +156,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
     }
     planned.warnings = report::about_settings(object, known(releases).as_deref(), stacks.in_use());
     planned.warnings.extend(report::about_releases(stacks.in_use()));
+    planned.warnings.extend(stacks.component_problems());
     Ok(planned)
 }
 

@@ -50,8 +50,11 @@ pub(super) fn about_settings<'a>(
         let version = name.version();
         format!("spec.versions of ClusterStack {key} has {version}, but the stack repository has no release {name}")
     });
-    let addons: BTreeSet<&str> =
-        planned.flat_map(|release| &release.addons).map(|addon| addon.name.as_str()).collect();
+    let components = stack.spec.components.repositories.iter().flat_map(|repository| &repository.components);
+    let addons: BTreeSet<&str> = { planned.flat_map(|release| &release.addons) }
+        .map(|addon| addon.name.as_str())
+        .chain(components.map(|component| component.name.as_str()))
+        .collect();
     let unknown = stack.spec.flux.addons.keys().filter(|name| !addons.contains(name.as_str())).map(|name| {
         let has = addons.iter().copied().collect::<Vec<_>>().join(", ");
         format!(

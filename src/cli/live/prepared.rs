@@ -18,7 +18,7 @@ use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::defaults::Defaults;
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Stack, StackError};
-use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::inputs::{ClusterInputs, ReleaseInputs, platform};
 use crate::names::{Key, ReleaseName, Revision};
 use crate::plan::{self, Plan, memory};
 use crate::release::Release;
@@ -199,6 +199,13 @@ impl<'a> Stacks<'a> {
         self.releases.values().map(|prepared| &prepared.release)
     }
 
+    /// Describes what is wrong with the components of the `ClusterStack`s, each once.
+    pub(in crate::cli) fn component_problems(&self) -> BTreeSet<String> {
+        let of =
+            |prepared: &Prepared| platform::problems(&prepared.stack, std::iter::once(&prepared.release));
+        self.releases.values().flat_map(of).collect()
+    }
+
     pub(in crate::cli) fn shared(&self) -> impl Iterator<Item = &Shared<'a>> {
         self.shared.iter()
     }
@@ -283,8 +290,9 @@ impl Sources<'_> {
             ));
         }
         let catalog = self.catalog(stack)?;
-        let contents = content::resolve(stack, release, &catalog, existing);
-        Ok((Release::clone(release), contents.map_err(|error| error.to_string())?))
+        let whole = platform::with_components(stack, release).into_owned();
+        let contents = content::resolve(stack, &whole, &catalog, existing);
+        Ok((whole, contents.map_err(|error| error.to_string())?))
     }
 
     /// Returns the catalog of the stack repository: pinned releases at their pins, all others at the commit that Flux

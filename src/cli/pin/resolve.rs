@@ -10,7 +10,8 @@ use crate::release::archive::unpack;
 use crate::release::chart_index::choose;
 use crate::release::files::join;
 use crate::release::{
-    Chart, ComponentSource, Files, Findings, GitReference, Limits, ListedRepository, OciReference,
+    Chart, ComponentSource, Files, Findings, GitReference, HELM_INDEX_HINT, Limits, ListedRepository,
+    OciReference,
 };
 use crate::source::address::Address;
 use crate::source::oci::{self, Pulled, Registry, manifest::Descriptor};
@@ -35,7 +36,7 @@ pub(super) async fn exact(
         ComponentSource::Oci { url, reference } => of_oci(repository, url, reference, access.oci()?).await,
         ComponentSource::HelmIndex { .. } => {
             Err(CliError::usage(format!("repository {name} is the index of a Helm repository"))
-                .hint("name the chart in an OCI repository, or copy it into cluster-addon/"))
+                .hint(HELM_INDEX_HINT))
         }
     }
 }
@@ -46,24 +47,13 @@ fn of_git(
     reference: &GitReference,
 ) -> Result<ComponentSource, CliError> {
     let (name, url, followed) = (&repository.name, repository.source.url(), repository.source.followed());
-    let wanted = match reference {
-        GitReference { tag: Some(tag), .. } => Reference::Tag(tag.clone()),
-        GitReference { branch: Some(branch), semver: None, name: None, .. } => {
-            Reference::Branch(branch.clone())
-        }
-        _ => {
-            return Err(CliError::usage(format!(
-                "repository {name} follows {followed}: pin knows only branches and tags of Git"
-            ))
-            .hint("write the tag or the branch that you want into ref, and pin it"));
-        }
-    };
     let explain = |error: GitError| git_access::explain(&error);
+    let wanted = of_git_reference(repository, clone, reference)?;
     let commit = clone.fetch(&wanted).map_err(explain)?;
     let commit = commit.ok_or_else(|| CliError::usage(format!("{url} has no {followed}")))?;
-    let branch = match &reference.branch {
-        Some(branch) => Some(branch.clone()),
-        None => default_branch_with(clone, commit).map_err(explain)?,
+    let branch = match wanted {
+        Reference::Branch(branch) => Some(branch),
+        _ => default_branch_with(clone, commit).map_err(explain)?,
     };
     if branch.is_none() {
         terminal::warning(format!(
@@ -79,6 +69,34 @@ fn of_git(
     let commit = Some(commit.to_string().parse()?);
     let reference = GitReference { branch, commit, ..GitReference::default() };
     Ok(ComponentSource::Git { url: url.to_owned(), reference })
+}
+
+/// Returns what the reference of a repository names, a tag for a range of versions.
+fn of_git_reference(
+    repository: &ListedRepository,
+    clone: &BareRepository,
+    reference: &GitReference,
+) -> Result<Reference, CliError> {
+    let GitReference { branch, tag, semver, name, .. } = reference;
+    if let Some(range) = semver {
+        let tags = clone.fetch_tags().map_err(|error| git_access::explain(&error))?;
+        // As Flux: a tag such as v1, which moves, is not a version.
+        let is_version = |tag: &&str| semver::Version::parse(tag.strip_prefix('v').unwrap_or(tag)).is_ok();
+        let chosen = choose(tags.iter().map(String::as_str).filter(is_version), range)?;
+        let missing =
+            || CliError::usage(format!("{} has no tag in the range {range}", repository.source.url()));
+        return Ok(Reference::Tag(chosen.ok_or_else(missing)?.to_owned()));
+    }
+    let below = |prefix: &str| Some(name.as_ref()?.strip_prefix(prefix)?.to_owned());
+    let tag = tag.clone().or_else(|| below("refs/tags/")).map(Reference::Tag);
+    let branch = || branch.clone().or_else(|| below("refs/heads/")).map(Reference::Branch);
+    tag.or_else(branch).ok_or_else(|| {
+        let (name, followed) = (&repository.name, repository.source.followed());
+        CliError::usage(format!(
+            "repository {name} follows {followed}: pin knows only branches and tags of Git"
+        ))
+        .hint("write the tag or the branch that you want into ref, and pin it")
+    })
 }
 
 /// Returns the default branch if it has a commit.
@@ -167,7 +185,8 @@ fn unusable(findings: &Findings, place: &str) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::release::File;
+    use crate::git::tests::{bare, clone, edit, identity};
+    use crate::release::{File, list_repositories};
 
     fn refused(chart: &str, more: &[&str]) -> Option<String> {
         let mut files = Files::default();
@@ -195,5 +214,57 @@ mod tests {
         let found =
             refused(&format!("name: a\nversion: 1.2.3\n{dependency}"), &["charts/b/values.yaml"]).unwrap();
         assert!(found.contains("does not contain its dependency b"), "{found}");
+    }
+
+    #[test]
+    fn reference_of_git_becomes_branch_and_commit() {
+        let (_directory, path) = bare();
+        let clone = clone(&path);
+        let (mut commits, tags) = (Vec::new(), ["v1.2.0", "v1.10.0", "v2.0.0-rc.1", "v1"]);
+        for (second, tag) in (0..).zip(tags) {
+            let (edit, parent) = (edit(&[("all.yaml", tag)]), commits.last().copied());
+            let commit = clone.commit(parent, &edit, "test\n", &identity(second), None).unwrap().unwrap();
+            clone.push(commit, "main", parent).unwrap();
+            let remote = git2::Repository::open(&path).unwrap();
+            let object = remote.revparse_single(&commit.to_string()).unwrap();
+            remote.tag_lightweight(tag, &object, false).unwrap();
+            commits.push(commit);
+        }
+        let pinned = |reference: &str| {
+            let text = format!(
+                "repositories: [{{name: p, git: {{url: 'https://h/p.git', ref: {{{reference}}}}}, components: []}}]"
+            );
+            let mut files = Files::default();
+            files.insert("components.yaml", File { content: text.into_bytes(), executable: false }).unwrap();
+            let listed = list_repositories(&files, &Limits::default()).unwrap();
+            let ComponentSource::Git { reference, .. } = &listed[0].source else { panic!("{listed:?}") };
+            match of_git(&listed[0], &self::clone(&path), reference) {
+                Ok(ComponentSource::Git { reference: GitReference { branch, commit, .. }, .. }) => {
+                    assert_eq!(branch.as_deref(), Some("main"));
+                    let is_it = |of: &CommitId| {
+                        commit.as_ref().is_some_and(|commit| commit.as_str() == of.to_string())
+                    };
+                    tags[commits.iter().position(is_it).unwrap()].to_owned()
+                }
+                other => other.unwrap_err().message,
+            }
+        };
+        for (reference, expected) in [
+            ("semver: 1.x", "v1.10.0"),
+            ("semver: '>=2.0.0-0'", "v2.0.0-rc.1"),
+            ("semver: 3.x", "https://h/p.git has no tag in the range 3.x"),
+            ("tag: v1.2.0", "v1.2.0"),
+            ("tag: v9", "https://h/p.git has no tag v9"),
+            ("semver: v1", "v1.10.0"),
+            ("branch: main", "v1"),
+            ("name: refs/heads/main", "v1"),
+            ("name: refs/tags/v1.2.0", "v1.2.0"),
+            (
+                "name: refs/pull/1/head",
+                "repository p follows name refs/pull/1/head: pin knows only branches and tags of Git",
+            ),
+        ] {
+            assert_eq!(pinned(reference), expected, "{reference}");
+        }
     }
 }

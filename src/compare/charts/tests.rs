@@ -51,6 +51,26 @@ fn kinds_of(from: (&Files, bool), to: (&Files, bool)) -> Vec<(String, Change, Op
 }
 
 #[test]
+fn content_of_a_component_is_compared_whole_and_shown_short() {
+    let digest = |last: char| format!("sha256:{}{last}", "0123456789ab".repeat(6).get(..63).unwrap());
+    let contents = |version: &str| {
+        let versions = [("platform".to_owned(), version.to_owned())].into();
+        Contents { versions, ..Contents::default() }
+    };
+    for (from, to, expected) in [
+        (digest('a'), digest('a'), None),
+        (digest('a'), digest('b'), Some(("sha256:0123456789ab", "sha256:0123456789ab"))),
+        ("0".repeat(40), "f".repeat(40), Some(("000000000000", "ffffffffffff"))),
+        ("1.18.9".to_owned(), "1.18.10".to_owned(), Some(("1.18.9", "1.18.10"))),
+    ] {
+        let charts = contents(&from).compare(&contents(&to)).charts;
+        let found =
+            charts.first().map(|change| (change.from.as_deref().unwrap(), change.to.as_deref().unwrap()));
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn definitions_are_found_in_both_directories_only() {
     let from = files(&[
         ("a/crds/one.yaml", format!("# comment\n{}---\n{}", crd("kept.x", "a"), crd("gone.x", "a"))),

@@ -83,6 +83,9 @@ pub struct Install<'a> {
     /// The uninstall after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<InstallRemediation>,
+    /// Whether the target namespace is created.
+    #[serde(skip_serializing_if = "is_false")]
+    pub create_namespace: bool,
     /// Whether the release is ready as soon as its objects are applied.
     #[serde(skip_serializing_if = "is_false")]
     pub disable_wait: bool,

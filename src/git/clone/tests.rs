@@ -167,6 +167,17 @@ fn clone_is_exclusive_and_reused() {
 }
 
 #[test]
+fn dropped_lock_is_free_while_a_child_has_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = Lock::take(directory.path()).unwrap();
+    // What a child process has between its start and its program.
+    let inherited = lock.0.try_clone().unwrap();
+    drop(lock);
+    Lock::take(directory.path()).unwrap();
+    drop(inherited);
+}
+
+#[test]
 fn leftovers_of_killed_process_are_ignored() {
     let (directory, url, first) = remote();
     let kept = directory.path().join("kept");

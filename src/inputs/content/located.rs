@@ -24,8 +24,8 @@ pub struct Pin {
 /// One content in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The release whose directory holds it.
-    pub release: ReleaseName,
+    /// The release whose directory holds it; `None` for a component of the `ClusterStack`.
+    pub release: Option<ReleaseName>,
     /// The name of the `GitRepository` that pins it.
     pub source: ObjectName,
     /// The directory within the stack repository, as Flux takes it: `./releases/<release>/…`.
@@ -83,19 +83,19 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Returns the commit or the digest of a content.
+    /// Returns the commit or the digest of a content; `None` if it can change.
     #[must_use]
     pub fn version_of(&self, content: &Content) -> Option<String> {
         match &content.component {
-            Some(source) => Some(source.version.clone()),
-            None => Some(self.pins.get(&content.release)?.revision.to_string()),
+            Some(source) => source.version.clone(),
+            None => Some(self.pins.get(content.release.as_ref()?)?.revision.to_string()),
         }
     }
 
-    /// Returns the commit or the digest of the component's source with this name.
+    /// Returns the commit or the digest of the component's source with this name; `None` if it can change.
     #[must_use]
     pub fn component_version(&self, source: &str) -> Option<String> {
         let mut sources = self.addons.values().filter_map(|content| content.component.as_ref());
-        sources.find(|found| found.name.as_str() == source).map(|found| found.version.clone())
+        sources.find(|found| found.name.as_str() == source)?.version.clone()
     }
 }

@@ -52,7 +52,8 @@ fn catalog(releases: &[&Release]) -> Catalog {
 
 fn cni(contents: &Contents) -> (String, String) {
     let content = contents.addons.values().next().unwrap();
-    (content.release.to_string(), contents.pins[&content.release].revision.to_string())
+    let release = content.release.as_ref().unwrap();
+    (release.to_string(), contents.pins[release].revision.to_string())
 }
 
 fn existing(objects: &[Value]) -> Existing {
@@ -265,7 +266,7 @@ fn manifests_of_a_cluster_keep_their_source() {
     let of = |objects: &[Value], catalog: &Catalog| {
         let contents = resolve(&stack(), &second, catalog, &existing(objects)).unwrap();
         let content = contents.addons.values().next().unwrap();
-        (content.release.to_string(), content.path.clone())
+        (content.release.as_ref().unwrap().to_string(), content.path.clone())
     };
     let from = |release: &str| (release.to_owned(), format!("./releases/{release}/cluster-addon/quota"));
     let both = catalog(&[&first, &second]);

@@ -90,11 +90,11 @@ impl Gathered {
         let is_owned = release.as_ref().is_some_and(|release| is_owned(context, release));
         let is_wanted = release.is_some();
         let release = cluster.as_ref().and_then(|cluster| Some(cluster.cluster.release()?.1));
-        let is_paused = cluster.as_ref().is_some_and(|cluster| cluster.cluster.paused());
+        let active = cluster.as_ref().map(|cluster| &cluster.cluster).filter(|cluster| !cluster.paused());
         let deleted = addon.as_deref().filter(|addon| addon.metadata.deletion_timestamp.is_some());
         let is_removing = deleted
-            .filter(|_| !is_paused)
-            .is_some_and(|addon| prune::is_pending(context, addon, resolution.as_ref(), is_owned));
+            .zip(active)
+            .is_some_and(|of| prune::is_pending(context, of, resolution.as_ref(), is_owned));
         Self { cluster, addon, release, resolution, is_wanted, orphaned_by, left, is_removing }
     }
 

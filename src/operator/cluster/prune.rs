@@ -15,8 +15,8 @@ use super::super::release::users;
 use super::super::write;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
-    Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, decide_within_budget, is_prune_confirmed,
-    is_prune_pending, is_still_due, kinds, unconfirmed,
+    Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, decide_within_budget,
+    has_present_components, is_prune_confirmed, is_prune_pending, is_still_due, kinds, unconfirmed,
 };
 use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterAddon, ClusterStack, Reason};
@@ -32,7 +32,7 @@ use crate::runtime::queue::{Next, at};
 /// release that is not read yet.
 pub(super) fn is_pending(
     context: &Context,
-    addon: &ClusterAddon,
+    (addon, cluster): (&ClusterAddon, &Cluster),
     release: Option<&Resolution>,
     is_owned: bool,
 ) -> bool {
@@ -43,7 +43,7 @@ pub(super) fn is_pending(
     };
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
-    let (release, without_file) = (kinds(&resolved.release), BTreeSet::new());
+    let (release, without_file) = (kinds(&resolved.release, cluster), BTreeSet::new());
     let by_git = resolved.stack.delivery.git().is_some();
     let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
     is_prune_pending(&facts, (&resolved.stack_key, resolved.suspended))
@@ -76,6 +76,9 @@ pub(super) async fn gather(
     fetch_missing(context, &addons).await?;
     // A list without the ClusterStack hides the sum.
     let live: Option<ClusterStack> = context.api.get(&stack).await?;
+    if !has_present_components(available.stack, live.as_ref()) {
+        return Ok(None);
+    }
     let recorded = live.and_then(|live| live.status?.pruned_addons);
     // The reservations have what a status does not record, or what the cache lacks.
     let addons = addons.into_iter().chain(context.budgets.reserved(&stack));

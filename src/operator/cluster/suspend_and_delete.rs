@@ -116,7 +116,13 @@ async fn gather<'a>(
     gathered: &'a Gathered,
     addon: &'a Arc<ClusterAddon>,
 ) -> Result<Facts<'a>, RequestError> {
-    let cause = confirm(context, key, addon).await?;
+    let cause = match confirm(context, key, addon).await? {
+        Some(cause) if is_replaced(context, addon).await? => {
+            warn!(%cause.message, "the API server has another ClusterAddon of this name: nothing is deleted");
+            None
+        }
+        cause => cause,
+    };
     let files = match cause {
         Some(_) => files_of(context, addon).await?,
         None => CommittedFiles::Nowhere,
@@ -313,6 +319,14 @@ async fn confirm(context: &Context, key: &Key, addon: &ClusterAddon) -> Result<O
         && is_addon_deleted(addon, context.api.get(&Key::of(addon)).await?.as_ref());
     let is_heir_unseen = is_addon_deleted && is_heir_unseen(context, key, cluster).await?;
     Ok(deletion_cause(addon, &LiveOwners { is_addon_deleted, is_heir_unseen, ..live }))
+}
+
+/// Whether the API server has another `ClusterAddon` of the same name, which a list did not have: the objects are that one's.
+async fn is_replaced(context: &Context, addon: &ClusterAddon) -> Result<bool, RequestError> {
+    let live: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
+    let Some(live) = live.filter(|live| live.metadata.uid != addon.metadata.uid) else { return Ok(false) };
+    context.caches.addons.fetched(live);
+    Ok(true)
 }
 
 /// Whether the API server has a Cluster, or the release of its class, that the cache lacks: a list may have lacked it.

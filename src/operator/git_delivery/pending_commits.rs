@@ -133,9 +133,12 @@ impl PendingCommits {
             return pending.hold.clone().map_or(CommitState::Pending, CommitState::Held);
         }
         subjects.committed.remove(&subject);
-        if let Change::Planned(plan) = &change {
+        match (&subject, &change) {
             // A removed object may be planned again.
-            subjects.forget_objects(plan);
+            (_, Change::Planned(plan)) => subjects.forget_objects(plan),
+            // A release may have the object, and requests it again.
+            (Subject::Object(_, None), Change::Gone) => subjects.forget_releases(),
+            (_, Change::Gone) => {}
         }
         subjects.requested.insert(
             subject,
@@ -279,6 +282,11 @@ impl Subjects {
         let is_removal = |subject: &Subject| matches!(subject, Subject::Object(..));
         self.requested.retain(|subject, _| !(is_removal(subject) && subject.is_of(cluster)));
         self.committed.retain(|subject, _| !subject.is_of(cluster));
+    }
+
+    /// Forgets that the branch has the objects of releases.
+    fn forget_releases(&mut self) {
+        self.committed.retain(|subject, _| !matches!(subject, Subject::Release(_)));
     }
 
     /// Forgets the removal of objects that a plan contains.

@@ -1,5 +1,6 @@
 //! The content of a release, and the source of each part of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::context::{Context, Resolution};
@@ -9,10 +10,9 @@ use crate::api::{ClusterStack, ClusterStackRelease, Reason};
 use crate::error::{Class, Classify};
 use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
-use crate::inputs::ReleaseInputs;
-use crate::inputs::claim;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
+use crate::inputs::{ReleaseInputs, claim, platform};
 use crate::names::{ReleaseName, Revision};
 use crate::plan::{PlanError, memory};
 use crate::release::{Digest, Release};
@@ -87,7 +87,9 @@ fn not_read(name: &ReleaseName) -> Content {
 
 /// Reports a release that is not pinned: a release is pinned once it was read without errors.
 fn not_pinned(context: &Context, stack: &Stack, name: &ReleaseName) -> Content {
-    let Some(read) = context.release_cache.known_catalog(&catalog_key(stack)) else { return not_read(name) };
+    let Some(read) = context.release_cache.known_catalog(&CatalogKey::of(stack)) else {
+        return not_read(name);
+    };
     match read.releases.get(name) {
         Some(Ok(_)) => not_read(name),
         Some(Err(findings)) => invalid(findings.reason(), &first_error(findings)),
@@ -149,16 +151,20 @@ fn without_catalog(
     release: Arc<Release>,
     revision: Revision,
 ) -> Content {
-    match context.resolution(&Key::of(object)) {
-        Some(Resolution::Usable(before)) if before.release.digest == release.digest => {
-            let contents = before.contents.clone();
-            Content::Known(Box::new(Known { stack, release, contents, mutated: None }))
-        }
-        _ => {
-            let entry = (release.name.clone(), CatalogEntry::of(&release, revision));
-            resolved(context, stack, release, &Catalog::from([entry]), None)
+    if let Some(Resolution::Usable(before)) = context.resolution(&Key::of(object))
+        && before.release.digest == release.digest
+    {
+        let whole = with_platform(&stack, release.clone());
+        match content::with_new_components(&before.contents, &stack, &whole) {
+            Ok(Some(contents)) => {
+                return Content::Known(Box::new(Known { stack, release: whole, contents, mutated: None }));
+            }
+            Ok(None) => {}
+            Err(error) => return invalid(error.reason().as_str(), &error.to_string()),
         }
     }
+    let entry = (release.name.clone(), CatalogEntry::of(&release, revision));
+    resolved(context, stack, release, &Catalog::from([entry]), None)
 }
 
 fn resolved(
@@ -168,9 +174,18 @@ fn resolved(
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
+    let release = with_platform(&stack, release);
     match content::resolve(&stack, &release, catalog, &existing(context, &stack, &release)) {
         Ok(contents) => Content::Known(Box::new(Known { stack, release, contents, mutated })),
         Err(error) => invalid(error.reason().as_str(), &error.to_string()),
+    }
+}
+
+/// Returns a release with the components of its `ClusterStack`.
+fn with_platform(stack: &Stack, release: Arc<Release>) -> Arc<Release> {
+    match platform::with_components(stack, &release) {
+        Cow::Borrowed(_) => release,
+        Cow::Owned(whole) => Arc::new(whole),
     }
 }
 
@@ -205,7 +220,7 @@ fn artifact(context: &Context, key: &Key) -> Option<Result<ArtifactRef, ReleaseC
 /// Returns the last known catalog of the stack repository, which is read if unknown: without it, other sources of contents
 /// would be chosen and written.
 async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
-    let key = catalog_key(stack);
+    let key = CatalogKey::of(stack);
     let mut read = context.release_cache.known_catalog(&key);
     if read.is_none()
         && let Some(Ok(artifact)) = artifact(context, &key.repository)
@@ -214,11 +229,6 @@ async fn catalog(context: &Context, stack: &Stack) -> Option<Catalog> {
         read = context.release_cache.catalog(&key, &artifact).await.ok();
     }
     read.map(|read| read.catalog())
-}
-
-fn catalog_key(stack: &Stack) -> CatalogKey {
-    let repository = Key::new(stack.source.namespace.as_str(), stack.source.name.as_str());
-    CatalogKey { repository, path: stack.source.path.clone(), line: stack.line.clone() }
 }
 
 /// Returns the sources and charts that are as the operator wrote them, and the sources from which clusters have the

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
+use kube::core::ApiResource;
 
 use super::super::context::Context;
 use super::super::objects::index;
 use super::super::write;
 use crate::api::ClusterStackRelease;
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::observed::FluxObject;
 use crate::inputs::line::Line;
 use crate::names::ReleaseName;
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
-use crate::subscription::{self, Inventory, InventoryFacts};
+use crate::subscription::{self, Inventory, InventoryFacts, kinds_of_users, refers_to};
 
 /// Returns all objects that were made from a release.
 pub(super) fn inventory(context: &Context, release: &ClusterStackRelease, name: &ReleaseName) -> Inventory {
@@ -70,6 +72,19 @@ pub(super) async fn shared_object_now(
         }
     }
     Ok(None)
+}
+
+/// Whether an object of the API server refers to a source or chart: a watch alone does not prove that nothing does.
+pub(super) async fn is_used(context: &Context, source: &FluxObject) -> Result<bool, RequestError> {
+    let namespace = source.namespace().unwrap_or_default();
+    let only = (!context.settings.watch.all_namespaces).then_some(namespace.as_str());
+    for kind in kinds_of_users() {
+        let resource = ApiResource::erase::<FluxObject>(&kind);
+        if context.api.any_listed(only, &resource, |user| refers_to(&user, kind, source)).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the other releases of the namespace.

@@ -21,7 +21,7 @@ use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, KindStatus, SpecDigest};
 use crate::inputs::ReleaseInputs;
 use crate::inputs::content::Content;
-use crate::names::AddonName;
+use crate::names::{self, AddonName};
 use crate::plan::delivery::{Action, NamespaceState, applied_namespace};
 use crate::plan::write::{RepairState, Write};
 use crate::plan::{ObjectId, Plan, PlannedObject, Step};
@@ -76,7 +76,10 @@ impl Delivery<'_> {
         (found, namespace_state): (Option<&FluxObject>, NamespaceState),
         digest: Option<&SpecDigest>,
     ) -> Option<Verdict> {
-        let expected = expected_object(self.object, &self.known.inputs(), planned, digest?, self.now)?;
+        let find = |kind, key: &Key| self.context.caches.flux.get(kind, key);
+        let fetched = found.and_then(|found| present_version(found, find));
+        let wanted = (digest?, fetched.as_deref());
+        let expected = expected_object(self.object, &self.known.inputs(), planned, wanted, self.now)?;
         judge(self.context, &planned.id, (found, namespace_state), &expected, self.now)
     }
 
@@ -250,7 +253,8 @@ pub(super) fn requested(context: &Context, object: &ClusterStackRelease) -> Vec<
 pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<AddonName, String> {
     let version = |addon: &crate::release::Addon| {
         let found = inputs.contents.addons.get(&addon.name)?;
-        let commit = inputs.contents.version_of(found)?;
+        let fetched = || fetched_version(context, found, &inputs.stack.namespace);
+        let commit = inputs.contents.version_of(found).or_else(fetched)?;
         if !addon.is_chart() || found.source_kind() == FluxKind::OCIRepository {
             return Some((addon.name.clone(), commit));
         }
@@ -261,6 +265,13 @@ pub(super) fn versions(context: &Context, inputs: &ReleaseInputs) -> BTreeMap<Ad
         Some((addon.name.clone(), artifact.revision.clone()))
     };
     inputs.release.addons.iter().filter_map(version).collect()
+}
+
+/// Returns the commit or the digest that Flux has fetched for a component whose content can change.
+fn fetched_version(context: &Context, of: &Content, namespace: &names::Namespace) -> Option<String> {
+    let source = Key::new(namespace.as_str(), of.source.as_str());
+    let source = context.caches.flux.get(of.source_kind(), &source)?;
+    present_version(&source, |kind, key| context.caches.flux.get(kind, key))
 }
 
 /// Returns the chart beside the source, or any copy of the chart.

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use super::super::context::Context;
 use super::super::enqueue::on_release_status;
 use super::super::git_delivery::pending_commits::Subject;
-use super::super::git_delivery::{cancel_of, remove_from_git_for};
+use super::super::git_delivery::{cancel_of, is_source_removed_from_git, remove_from_git_for};
 use super::super::{annotations, events, finalizer, write};
 use super::{inventory, unwatched_stack, users};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackReleaseStatus, Reason};
@@ -28,7 +28,7 @@ use crate::runtime::cache::{Change, Key};
 use crate::runtime::queue::Next;
 use crate::subscription::{
     Inventory, Teardown, TeardownFacts, decide_teardown, is_of_others, is_orphaned, is_own_namespace,
-    is_retiring, is_shared,
+    is_retiring, is_shared, is_unowned_component,
 };
 
 /// Delay before checking again that an object is gone. A watch usually reports it earlier.
@@ -139,7 +139,7 @@ pub(super) async fn prune(
 
 /// Fetches an object that was made from a release; `None` if it does not exist. The status of the release may name an object
 /// whose name one of another client has now.
-async fn made_object(
+pub(super) async fn made_object(
     context: &Context,
     kind: FluxKind,
     key: &Key,
@@ -202,10 +202,17 @@ async fn delete_unshared(
     let mut all_gone = true;
     for key in made.of(kind) {
         let Some(found) = made_object(context, kind, key).await? else { continue };
+        if is_source_removed_from_git(context, &found) {
+            all_gone = false;
+            continue;
+        }
+        let is_used = is_unowned_component(release, &found) && inventory::is_used(context, &found).await?;
         fetch_owners(context, &found).await?;
         let others = context.caches.releases.all();
         if is_of_others(release, &found) || is_shared(release, others.iter().map(|other| &**other), &found) {
             write::drop_owner(context, &found, release.uid().as_deref(), &[]).await?;
+        } else if is_used {
+            info!("{kind} {key} stays: an object refers to it");
         } else {
             all_gone &= write::delete_unchanged(context, &found).await?;
         }
@@ -214,7 +221,7 @@ async fn delete_unshared(
 }
 
 /// Fetches the releases that own an object and that the cache lacks: a list may have lacked them.
-async fn fetch_owners(context: &Context, object: &FluxObject) -> Result<(), RequestError> {
+pub(super) async fn fetch_owners(context: &Context, object: &FluxObject) -> Result<(), RequestError> {
     let namespace = object.namespace().unwrap_or_default();
     let owners = object.owner_references().iter().filter(|owner| owner.kind == "ClusterStackRelease");
     for owner in owners {

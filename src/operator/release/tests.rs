@@ -61,6 +61,7 @@ fn facts<'a>(
     content: Option<Content>,
 ) -> Facts<'a> {
     let found = owner.zip(content).map(|(owner, content)| Found {
+        outdated: crate::subscription::Outdated::default(),
         owner,
         content,
         planned: Planned::default(),

@@ -6,6 +6,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::error::{Class, Classify as _};
 use crate::http::TransportError;
+use crate::inputs::line::Line;
 use crate::release::tests::builder::stack_repository;
 use crate::source::artifact::tests::server::Server;
 use crate::source::artifact::{ArtifactError, FetchLimits};
@@ -26,7 +27,8 @@ fn name(name: &str) -> ReleaseName {
 /// Returns the key of a release's line in the catalog of the repository with that name.
 fn key(repository: &str, release: &str) -> CatalogKey {
     let line = Line::of(&name(release));
-    CatalogKey { repository: Key::new("stacks", repository), path: "releases".to_owned(), line }
+    let selection = ReleaseSelection { path: "releases".to_owned(), line, is_builtin: false };
+    CatalogKey { repository: Key::new("stacks", repository), selection }
 }
 
 fn names(catalog: &CatalogRead) -> Vec<String> {

@@ -230,7 +230,9 @@ impl DefaultFlags {
     pub fn defaults(self) -> Result<Defaults, SettingsError> {
         let Self { no_cross_namespace_refs, default_service_account, source } = self;
         let (source, service_account) = (source.source()?, default_service_account);
-        Ok(Defaults { source, service_account, no_cross_namespace_refs })
+        // The operator serves no repositories yet.
+        let builtin_url = None;
+        Ok(Defaults { source, service_account, no_cross_namespace_refs, builtin_url })
     }
 }
 

@@ -12,9 +12,10 @@ use super::{Facts, Receipts, clusters, delete};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Duration, Reason, labels};
 use crate::gate::Hold;
+use crate::inputs::platform;
 use crate::names::ReleaseName;
 use crate::plan::write::Write;
-use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit};
+use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit, usable_components};
 use crate::rollup::{
     ConditionStatus, InRepository, Report, SourceFacts, Verdict, followed_source, missing_release,
     source_ready,
@@ -71,6 +72,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
         pruned_addons: facts.pruned_addons.clone(),
         delivered: delivered(facts, receipts),
         published: published(facts),
+        components: components(facts),
         deletion_hold: facts.hold.clone(),
     };
     let status = cluster_stack(rolled, &old, now);
@@ -166,6 +168,26 @@ fn not_installed(facts: &Facts, owned: &BTreeMap<&ReleaseName, &ClusterStackRele
         missing_release(&facts.stack, InRepository::of(catalog, name), is_wanted, name)
     };
     names.map(|name| (name.clone(), report(name))).collect()
+}
+
+/// Reports on the components of the `ClusterStack`, and whether one is invalid; `None` without any. They are checked against its
+/// releases that are offered or in use.
+fn components(facts: &Facts) -> Option<(Report, bool)> {
+    if facts.stack.spec.components.repositories.is_empty() {
+        return None;
+    }
+    let source = facts.source.as_ref().ok();
+    let read = source.and_then(|source| source.catalog.read.as_ref());
+    let is_wanted = |name| facts.releases.roles.get(name).is_some_and(|role| *role <= Role::Used);
+    let releases = read.into_iter().flat_map(|read| &read.releases).filter_map(|(name, entry)| {
+        let entry = entry.as_ref().ok().filter(|_| is_wanted(name))?;
+        Some((name, entry.addons.keys().map(|addon| (addon, None)).collect()))
+    });
+    let report = source.map(|source| usable_components(&platform::check(&source.stack, &releases.collect())));
+    let message = "not checked before the stack repository is read";
+    let unread = || (Report::new(ConditionStatus::Unknown, Reason::Pending.as_str(), message), false);
+    // What is wrong beside any release is known without them.
+    Some(report.filter(|(_, is_invalid)| read.is_some() || *is_invalid).unwrap_or_else(unread))
 }
 
 /// Reports whether all offered upstream releases are published; `None` if the `ClusterStack` has no upstream source.

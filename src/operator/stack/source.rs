@@ -177,8 +177,7 @@ async fn read_catalog(
     let found = repository(context, stack);
     let found = found.filter(|found| own.is_none_or(|own| is_ours((&**found).into(), own)));
     let Some(found) = found else { return Catalog::default() };
-    let (path, line) = (planned.source.path.clone(), planned.line.clone());
-    let key = CatalogKey { repository: repository_key(planned), path, line };
+    let key = CatalogKey::of(planned);
     let Some(artifact) = found.status.artifact() else { return Catalog::default() };
     let read = match ArtifactRef::new(artifact) {
         Ok(artifact) => context.release_cache.catalog(&key, &artifact).await,

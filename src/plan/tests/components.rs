@@ -107,6 +107,28 @@ fn each_form_has_its_objects() {
     assert!(expression.contains(&format!("dep.spec.chartRef.name == '{}'", chart[0])), "{expression}");
 }
 
+/// Two directories of one commit may have charts of one name and version: only the mark makes helm-controller upgrade.
+#[test]
+fn mark_of_a_chart_names_its_directory() {
+    let mark = |from: &str, to: &str, template: &'static str| {
+        let mut fixture = fixture();
+        let list = &*LIST.replace(from, to).leak();
+        for (path, content) in &mut fixture.more {
+            match path.as_str() {
+                "components.yaml" => *content = list,
+                "components/ingress.yaml" => *content = template,
+                _ => {}
+            }
+        }
+        spec(&fixture.plan("v1", &["one"]), "HelmRelease", "one.ingress")["commonMetadata"].clone()
+    };
+    let before = mark("main", "main", "a: 1\n");
+    assert!(before["annotations"][labels::CONTENT_DIGEST].is_string(), "{before}");
+    assert_ne!(mark("charts/ingress", "charts/other", "a: 1\n"), before);
+    assert_ne!(mark("commit: 9f", "commit: 8f", "a: 1\n"), before);
+    assert_eq!(mark("main", "main", "a: 2\n"), before, "the values are no part of the chart");
+}
+
 #[test]
 fn components_do_not_change_what_was_planned_without_them() {
     let (with, without) = (fixture(), Fixture { addons: &["cni"], ..Fixture::new() });

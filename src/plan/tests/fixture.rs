@@ -7,7 +7,7 @@ use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Followed, Stack, StackSource};
-use crate::inputs::{ClusterInputs, ReleaseInputs};
+use crate::inputs::{ClusterInputs, ReleaseInputs, platform};
 use crate::plan::{self, Plan};
 use crate::release::{File, Files, Limits, Release};
 
@@ -35,6 +35,7 @@ impl Fixture {
             access: crate::foreign::flux::source::Access::default(),
             path: "releases".to_owned(),
             followed: Some(Followed { reference: json!({"branch": "main"}), interval: "1m".to_owned() }),
+            is_builtin: false,
         };
         let stack = Stack {
             name: "demo".parse().unwrap(),
@@ -63,7 +64,13 @@ impl Fixture {
         }
     }
 
+    /// A release with the components of the stack.
     pub(crate) fn release(&self, version: &str) -> Release {
+        platform::with_components(&self.stack, &self.published(version)).into_owned()
+    }
+
+    /// A release as it is in the stack repository.
+    pub(crate) fn published(&self, version: &str) -> Release {
         load(version, self.ccm_template, [self.addons, self.before_upgrade, self.after_upgrade], &self.more)
     }
 
@@ -86,7 +93,7 @@ impl Fixture {
             let commit = format!("{:0>40}", release.name.version().to_string().trim_start_matches('v'));
             (release.name.clone(), CatalogEntry::of(release, commit.parse().unwrap()))
         };
-        let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.release(version))).into();
+        let catalog: Catalog = ["v1", "v2"].map(|version| entry(&self.published(version))).into();
         content::resolve(&self.stack, &self.release(version), &catalog, &Existing::default()).unwrap()
     }
 

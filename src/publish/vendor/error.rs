@@ -1,6 +1,7 @@
 //! Errors of fetching charts.
 
 use crate::error::{Class, Classify};
+use crate::git::GitError;
 use crate::release::finding::listed;
 use crate::release::range::RangeError;
 use crate::source::origin::OriginError;
@@ -18,6 +19,14 @@ pub enum VendorError {
         chart: String,
         /// The cause.
         error: Box<OriginError>,
+    },
+    /// The repository of a component cannot be fetched.
+    #[error("the component {component} cannot be fetched: {error}")]
+    Git {
+        /// The component.
+        component: String,
+        /// The cause.
+        error: Box<GitError>,
     },
     /// The index of a Helm repository is invalid.
     #[error("{place}: the index of the Helm repository cannot be read: {error}")]
@@ -73,6 +82,7 @@ impl Classify for VendorError {
     fn class(&self) -> Class {
         match self {
             Self::Origin { error, .. } => error.class(),
+            Self::Git { error, .. } => error.class(),
             _ => Class::Terminal,
         }
     }
@@ -80,6 +90,7 @@ impl Classify for VendorError {
     fn reason(&self) -> &'static str {
         match self {
             Self::Origin { error, .. } => error.reason(),
+            Self::Git { error, .. } => error.reason(),
             Self::Index { .. } => "ChartIndexInvalid",
             Self::Range { .. } | Self::NoVersion { .. } => "ChartNotFound",
             Self::TooMany { .. } => "LimitExceeded",

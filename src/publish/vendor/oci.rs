@@ -89,7 +89,7 @@ impl Vendor {
     }
 
     /// Restricts the credentials and plain HTTP of one registry to that registry.
-    fn access_to(&self, registry: &str) -> Access {
+    pub(super) fn access_to(&self, registry: &str) -> Access {
         let mut access = self.access.clone();
         if self.named.as_deref() != Some(registry) {
             access.plain_http = false;

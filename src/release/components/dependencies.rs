@@ -41,13 +41,12 @@ impl Dependencies {
                 let needed = addons.iter().find(|other| other.name == *name);
                 // An addon that is not usable has findings of its own.
                 let is_elsewhere = || directories.contains(name.as_str()) || self.0.contains_key(name);
+                let refused =
+                    needed.and_then(|needed| forms_refused(addon.is_chart(), name, needed.is_chart()));
                 let message = match needed {
                     None if is_elsewhere() => continue,
                     None => format!("the release has no addon {name}"),
-                    Some(_) if !addon.is_chart() => "manifests cannot wait for another addon".to_owned(),
-                    Some(needed) if !needed.is_chart() => {
-                        format!("a chart cannot wait for manifests, and {name} has no chart")
-                    }
+                    Some(_) if refused.is_some() => refused.unwrap_or_default(),
                     Some(_) if *name == addon.name => format!("{name} waits for itself"),
                     Some(_) if self.leads(name, &addon.name) => {
                         format!("{name} waits for {}: neither can be installed first", addon.name)
@@ -61,15 +60,33 @@ impl Dependencies {
 
     /// Whether the dependencies of one addon lead to another one.
     fn leads(&self, from: &AddonName, to: &AddonName) -> bool {
-        let (mut next, mut seen) = (vec![from], BTreeSet::new());
-        while let Some(name) = next.pop() {
-            if name == to {
-                return true;
-            }
-            if seen.insert(name) {
-                next.extend(self.0.get(name).into_iter().flatten().map(|(needed, _)| needed));
-            }
+        leads(vec![from.as_str()], to.as_str(), |name| {
+            let needed = self.0.iter().find(|(addon, _)| addon.as_str() == name).map(|(_, needed)| needed);
+            needed.into_iter().flatten().map(|(needed, _)| needed.as_str()).collect()
+        })
+    }
+}
+
+/// Whether dependencies lead to an addon. `from` are the first ones, and `needed` returns those of an addon.
+pub fn leads<'a>(mut from: Vec<&'a str>, to: &str, needed: impl Fn(&'a str) -> Vec<&'a str>) -> bool {
+    let mut seen = BTreeSet::new();
+    while let Some(name) = from.pop() {
+        if name == to {
+            return true;
         }
-        false
+        if seen.insert(name) {
+            from.extend(needed(name));
+        }
+    }
+    false
+}
+
+/// Says why an addon cannot wait for the addon `needed` because of their forms: each is a chart, or manifests.
+#[must_use]
+pub fn forms_refused(is_chart: bool, needed: &AddonName, needed_is_chart: bool) -> Option<String> {
+    match (is_chart, needed_is_chart) {
+        (false, _) => Some("manifests cannot wait for another addon".to_owned()),
+        (true, false) => Some(format!("a chart cannot wait for manifests, and {needed} has no chart")),
+        (true, true) => None,
     }
 }

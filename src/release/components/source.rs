@@ -11,6 +11,10 @@ const MAX_URL: usize = 2048;
 const ACCESS: [&str; 7] =
     ["secretRef", "certSecretRef", "proxySecretRef", "provider", "serviceAccountName", "verify", "insecure"];
 
+/// What to do with a chart that only the index of a Helm repository names.
+pub const HELM_INDEX_HINT: &str = "name the chart in an OCI repository, or as a dependency of a chart in cluster-addon/, \
+                                   which stackflux publish --vendor fetches";
+
 /// The content of a repository outside of the release, in the words of Flux's sources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ComponentSource {
@@ -148,9 +152,7 @@ pub(super) fn read(repository: &Value<'_>, findings: &mut Findings) -> Option<Co
             if matches!(read, ComponentSource::Git { .. }) { "the commit" } else { "the digest" }
         );
         let hint = match read {
-            ComponentSource::HelmIndex { .. } => {
-                "name the chart in an OCI repository, or copy it into cluster-addon/"
-            }
+            ComponentSource::HelmIndex { .. } => HELM_INDEX_HINT,
             ComponentSource::Git { .. } => "stackflux pin writes the commit that it stands for now",
             ComponentSource::Oci { .. } => "stackflux pin writes the digest that it stands for now",
         };

@@ -73,6 +73,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         pruned_addons: None,
         delivered: None,
         published: None,
+        components: None,
         deletion_hold: None,
     }
 }

@@ -101,12 +101,11 @@ pub fn present_version<Found: Deref<Target = FluxObject>>(
     match &object.status {
         KindStatus::GitRepository(status) | KindStatus::OCIRepository(status) => {
             let pinned = Some(&object.refers_to.exact).filter(|commit| !commit.is_empty()).cloned();
-            let fetched = || status.artifact.as_ref()?.revision.rsplit(':').next().map(str::to_owned);
-            pinned.or_else(fetched)
+            pinned.or_else(|| fetched_version(&status.artifact.as_ref()?.revision))
         }
         KindStatus::HelmChart(_) | KindStatus::Kustomization(_) => {
             let source = find(object.refers_to.source_kind?, &object.source())?;
-            present_version(&source, find)
+            packaged_version(object, &source).or_else(|| present_version(&source, find))
         }
         KindStatus::HelmRelease(status) => {
             let chart = object.refers_to.source_kind.and_then(|kind| find(kind, &object.source()));
@@ -122,27 +121,45 @@ pub fn present_version<Found: Deref<Target = FluxObject>>(
     }
 }
 
-/// Returns the expected state of a planned object of a release whose spec has this digest.
+/// Returns the commit, or the digest with its algorithm, of a revision: `main@sha1:<commit>`, `1.2.3@sha256:<digest>`.
+fn fetched_version(revision: &str) -> Option<String> {
+    let name = revision.rsplit('@').next()?;
+    name.strip_prefix("sha1:").or(Some(name)).map(str::to_owned)
+}
+
+/// Returns the version that a chart was packaged from, if Flux may have fetched another one since.
+fn packaged_version(chart: &FluxObject, source: &FluxObject) -> Option<String> {
+    let KindStatus::HelmChart(status) = &chart.status else { return None };
+    let can_move = source.refers_to.exact.is_empty() && status.artifact.is_some();
+    fetched_version(status.observed_source_artifact_revision.as_deref().filter(|_| can_move)?)
+}
+
+/// Returns the expected state of a planned object of a release whose spec has this digest. `fetched` is the version that it has,
+/// which is that to have if its content can change.
 #[must_use]
 pub fn expected_object(
     release: &ClusterStackRelease,
     inputs: &ReleaseInputs,
     planned: &PlannedObject,
-    digest: &SpecDigest,
+    (digest, fetched): (&SpecDigest, Option<&str>),
     now: Timestamp,
 ) -> Option<Expected> {
     let before = release.status.as_ref().and_then(|status| kept(&status.objects, &planned.id));
     let since = expected_since(before, &digest.to_string(), now);
-    let (spec_digest, version) = (Some(digest.to_string()), complete_version(inputs, planned));
-    Expected::kept(&AddonState { spec_digest, version }, since)
+    let version = complete_version(inputs, planned).or_else(|| fetched.map(str::to_owned));
+    Expected::kept(&AddonState { spec_digest: Some(digest.to_string()), version }, since)
 }
 
 /// Returns the version that completes an object: the commit of a source, the commit of the source of a chart or of manifests,
-/// or the version of the class's chart.
+/// or the version of the class's chart. `None` if the content can change.
 fn complete_version(inputs: &ReleaseInputs, planned: &PlannedObject) -> Option<String> {
+    let exact = |field: &str| {
+        let version = text(&planned.value, &["spec", "ref", field]);
+        (!version.is_empty()).then(|| version.to_owned())
+    };
     match planned.kind() {
-        Some(FluxKind::GitRepository) => Some(text(&planned.value, &["spec", "ref", "commit"]).to_owned()),
-        Some(FluxKind::OCIRepository) => Some(text(&planned.value, &["spec", "ref", "digest"]).to_owned()),
+        Some(FluxKind::GitRepository) => exact("commit"),
+        Some(FluxKind::OCIRepository) => exact("digest"),
         Some(FluxKind::HelmRelease) => Some(inputs.release.cluster_class.version.clone()),
         _ => {
             let source = text(&planned.value, &["spec", "sourceRef", "name"]);

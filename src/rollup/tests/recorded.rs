@@ -23,6 +23,14 @@ const ROWS: &[Row] = rows! {
     "git-repository-on-a-branch" => "Fetched |",
     "git-repository-pin-is-gone" => "Failed Transient GitOperationFailed | failed to checkout and determine revision: unable to resolve",
 
+    "oci-repository-fetched" => "Fetched |",
+    "oci-repository-in-a-range" => "Fetched |",
+    "oci-repository-not-found" => "Failed Transient OCIArtifactPullFailed | failed to determine artifact digest: GET http://testbed.invalid/v2/recorded/nowhere/manifests/1.2.3: MANIFEST_UNKNOWN",
+    "oci-repository-digest-is-gone" => "Failed Transient OCIArtifactPullFailed | failed to pull artifact from",
+    "oci-repository-unauthorized" => "Failed Transient OCIArtifactPullFailed | failed to determine artifact digest: GET http://testbed.invalid/v2/recorded/probe/manifests/1.2.3: UNAUTHORIZED",
+    "oci-repository-range-without-tag" => "Failed Transient ReadOperationFailed | failed to determine the artifact tag for 'oci://testbed.invalid/recorded/probe': no match found for semver: 9.x",
+    "oci-repository-not-signed" => "Failed Transient VerificationError | failed to verify the signature using provider 'cosign': no matching signatures",
+
     "helm-chart-half-told" => "Progressing | packaged 'addon' chart with version '1.0.0+",
     "helm-chart-packaged" => "Fetched |",
     "helm-chart-keeps-its-version" => "Fetched |",

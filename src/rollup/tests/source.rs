@@ -6,6 +6,18 @@ use crate::error::Class::{Terminal, Transient};
 const READY: &str = "Ready=True Succeeded: stored artifact";
 const GONE: &str = "Ready=False GitOperationFailed: no such commit";
 
+const BUSY: &[&str] =
+    &["Ready=Unknown Progressing: building artifact", "Reconciling=True Progressing: building artifact"];
+
+/// A retry, and how the attempt before it failed.
+const AGAIN: [&str; 4] = [
+    "Ready=Unknown Progressing: building artifact",
+    "Reconciling=True Progressing: building artifact",
+    "FetchFailed=True GitOperationFailed: no",
+    "SourceVerified=False VerificationError: no",
+];
+const UNVERIFIED: &[&str] = &[AGAIN[0], AGAIN[1], AGAIN[3]];
+
 /// Creates the verdict for a revision other than the expected one.
 fn another(fetched: &str) -> Verdict {
     progressing(&format!("commit {COMMIT} is expected, {fetched} is fetched"))
@@ -35,6 +47,16 @@ fn git_repository_status_gives_its_verdict() {
             Verdict::Pending,
         ),
         ("no artifact", json!({"observedGeneration": 2}), &[READY], progressing("stored artifact")),
+        ("fetching again", fetched(&commit, 2), BUSY, Verdict::Fetched),
+        ("a retry after a failure", fetched(&commit, 2), &AGAIN[..3], progressing("building artifact")),
+        (
+            "a retry after a refused signature",
+            fetched(&commit, 2),
+            UNVERIFIED,
+            progressing("building artifact"),
+        ),
+        ("fetching the first time", json!({"observedGeneration": 2}), BUSY, progressing("building artifact")),
+        ("fetching another commit", fetched("main@sha1:ff", 2), BUSY, another("main@sha1:ff")),
         (
             "the pin is gone",
             fetched(&commit, 2),
@@ -74,6 +96,24 @@ fn helm_chart_status_gives_its_verdict() {
         let expected = expected(&object, COMMIT);
         let chart = read(FluxKind::HelmChart, &object);
         assert_eq!(judge(&chart, &expected, &soon()), verdict, "{case}");
+    }
+}
+
+/// Clusters can have what Flux serves while it packages what it has fetched since.
+#[test]
+fn chart_of_a_branch_is_expected_as_it_is_packaged() {
+    let status = json!({"observedGeneration": 2, "observedSourceArtifactRevision": "main@sha1:old", "artifact": {"revision": "v2"}});
+    let mut chart = object(status, &[READY]);
+    chart["spec"] = json!({"sourceRef": {"kind": "GitRepository", "name": "s"}});
+    let source = |reference: Value| {
+        let mut source = object(json!({"artifact": {"revision": "main@sha1:new", "url": "u"}}), &[READY]);
+        source["spec"] = json!({"ref": reference});
+        read(FluxKind::GitRepository, &source)
+    };
+    let chart = read(FluxKind::HelmChart, &chart);
+    for (reference, expected) in [(json!({"branch": "main"}), "old"), (json!({"commit": "exact"}), "exact")] {
+        let source = source(reference);
+        assert_eq!(present_version(&chart, |_, _| Some(&source)).as_deref(), Some(expected));
     }
 }
 

@@ -204,7 +204,8 @@ async fn catalog_has_commit_and_digests() {
     let artifact = fetched(&stack_repository(&[V1, V10, "docker-demo-1-34-v0-sha-abc"])).await;
     let line = Line::of(&V1.parse().unwrap());
     let mut kept = Vec::new();
-    let read = read_catalog(&artifact, &commit(), "releases", &line, |release| kept.push(release)).unwrap();
+    let selection = ReleaseSelection { path: "releases".to_owned(), line, is_builtin: false };
+    let read = read_catalog(&artifact, &commit(), &selection, |release| kept.push(release)).unwrap();
     assert_eq!((&read.revision, read.others), (&commit(), Others { unwanted: 1, malformed: 0 }));
     let catalog = read.catalog();
     assert_eq!(catalog.keys().map(ToString::to_string).collect::<Vec<_>>(), [V1, V10]);
@@ -212,6 +213,16 @@ async fn catalog_has_commit_and_digests() {
     for release in kept {
         assert_eq!(catalog[&release.name], CatalogEntry::of(&release, commit()));
     }
+
+    // Each release of the built-in stack repository has its own commit, which no other release changes.
+    let own = ReleaseSelection { is_builtin: true, ..selection };
+    let pins = |artifact: &Artifact| -> Vec<Revision> {
+        let read = read_catalog(artifact, &commit(), &own, |_| ()).unwrap();
+        read.catalog().into_values().map(|entry| entry.revision).collect()
+    };
+    let both = pins(&artifact);
+    assert!(both.len() == 2 && both[0] != both[1] && !both.contains(&commit()), "{both:?}");
+    assert_eq!(pins(&fetched(&stack_repository(&[V1])).await), [both[0].clone()]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod audit;
 mod clusters;
 mod git;
+mod platform;
 mod releases;
 mod stacks;
 mod triggers;
@@ -20,6 +21,7 @@ pub(crate) fn all() -> Vec<Mutation> {
         git::MUTATIONS,
         triggers::MUTATIONS,
         upgrades::MUTATIONS,
+        platform::MUTATIONS,
     ];
     all.concat()
 }

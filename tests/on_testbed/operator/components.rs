@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 use stackflux::release::Digest;
-use stackflux_testbed::Object;
+use stackflux_testbed::{Object, Registry};
 
 use super::releases::live;
 use super::scenario::{STACK, Scenario, V1, condition};
-use crate::push::{MANIFEST, Pusher};
+use crate::push::Pusher;
 use crate::support::{scratch, stackflux};
 
 /// The release with components, and the next one without.
@@ -26,7 +26,7 @@ struct Platform<'a> {
 
 impl<'a> Platform<'a> {
     fn publish(scenario: &'a Scenario<'a>) -> Self {
-        let work = scratch("components-platform");
+        let work = scratch(&format!("{}-platform-files", scenario.namespace));
         let write = |path: &str, text: &str| {
             fs::create_dir_all(work.join(path).parent().unwrap()).unwrap();
             fs::write(work.join(path), text).unwrap();
@@ -46,7 +46,12 @@ impl<'a> Platform<'a> {
         Self {
             scenario,
             commit,
-            digest: push_chart(scenario, &map("by-reference-metrics", "\"{{ .Release.Name }}\"")),
+            digest: push_chart(
+                scenario,
+                scenario.testbed.registry(),
+                ("metrics", "1.2.3"),
+                &map("by-reference-metrics", "\"{{ .Release.Name }}\""),
+            ),
         }
     }
 
@@ -116,30 +121,24 @@ impl<'a> Platform<'a> {
     }
 }
 
-/// Pushes a chart to the registry as Helm does, and returns the digest of its manifest.
-fn push_chart(scenario: &Scenario<'_>, template: &str) -> Digest {
-    let work = scratch("components-chart");
-    fs::create_dir_all(work.join("metrics/templates")).unwrap();
-    fs::write(work.join("metrics/Chart.yaml"), "apiVersion: v2\nname: metrics\nversion: 1.2.3\n").unwrap();
-    fs::write(work.join("metrics/templates/map.yaml"), template).unwrap();
-    let archive =
-        std::process::Command::new("tar").arg("-C").arg(&work).args(["-czf", "-", "metrics"]).output();
-    let (archive, config) =
-        (archive.unwrap().stdout, br#"{"name":"metrics","version":"1.2.3","apiVersion":"v2"}"#);
-    let described = |media_type: &str, content: &[u8]| json!({"mediaType": media_type, "digest": Digest::of_bytes(content).to_string(), "size": content.len()});
-    let manifest = json!({
-        "schemaVersion": 2, "mediaType": MANIFEST,
-        "config": described("application/vnd.cncf.helm.config.v1+json", config),
-        "layers": [described("application/vnd.cncf.helm.chart.content.v1.tar+gzip", &archive)],
-    });
-    let (registry, repository) = (scenario.testbed.registry(), format!("{}/metrics", scenario.namespace));
-    let pusher = Pusher::new(registry.address(), None);
+/// Pushes a chart to a registry as Helm does, and returns the digest of its manifest.
+pub(super) fn push_chart(
+    scenario: &Scenario<'_>,
+    registry: &Registry,
+    (name, version): (&str, &str),
+    template: &str,
+) -> Digest {
+    let work = scratch(&format!("{}-chart-{name}", scenario.namespace));
+    fs::create_dir_all(work.join(name).join("templates")).unwrap();
+    let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    fs::write(work.join(name).join("Chart.yaml"), chart).unwrap();
+    fs::write(work.join(name).join("templates/map.yaml"), template).unwrap();
+    let archive = std::process::Command::new("tar").arg("-C").arg(&work).args(["-czf", "-", name]).output();
+    let archive = archive.unwrap().stdout;
+    let repository = format!("{}/{name}", scenario.namespace);
+    let pusher = Pusher::new(registry.address(), registry.user());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        pusher.blob(&repository, &archive).await;
-        pusher.blob(&repository, config).await;
-        pusher.document(&repository, "1.2.3", MANIFEST, manifest.to_string().as_bytes()).await
-    })
+    runtime.block_on(pusher.chart(&repository, (name, version), &archive))
 }
 
 #[test]
@@ -241,8 +240,81 @@ fn components_of_a_release_are_installed_and_removed() {
     assert!(scenario.get("gitrepository", &format!("{STACK}-catalog")).is_some());
 }
 
+/// A release that was published with `--vendor` has the content of its components, and Flux asks no other server for it.
+#[test]
+fn vendored_components_are_delivered_without_their_servers() {
+    let scenario = Scenario::shared("vendored");
+    scenario.publish(&[V1]);
+    scenario.derive(V1, WITH);
+    let platform = Platform::publish(&scenario);
+    let [ingress, metrics] = ["ingress", "metrics"].map(|name| scenario.addon(name));
+    let source = scratch(&format!("{}-source", scenario.namespace)).join(WITH);
+    fs::rename(scenario.path(&format!("releases/{WITH}")), &source).unwrap();
+    let write = |path: &str, text: &str| {
+        fs::create_dir_all(source.join(path).parent().unwrap()).unwrap();
+        fs::write(source.join(path), text).unwrap();
+    };
+    let (git, registry) = (
+        scenario.testbed.git().url(&format!("{}-platform", scenario.namespace)),
+        scenario.testbed.registry().address(),
+    );
+    let list = format!(
+        "repositories:
+- name: platform
+  git: {{url: {git}, ref: {{commit: {}}}}}
+  components:
+  - {{name: {ingress}, chart: charts/ingress, template: components/ingress.yaml, values: components/static.yaml}}
+- name: metrics
+  oci: {{url: oci://{registry}/{}/metrics, digest: {}}}
+  components:
+  - {{name: {metrics}, chart: .}}
+",
+        platform.commit, scenario.namespace, platform.digest
+    );
+    write("components.yaml", &list);
+    write("components/ingress.yaml", "cluster: {{ .Cluster.metadata.name }}\n");
+    write("components/static.yaml", "replicas: 2\n");
+    let entries =
+        [&ingress, &metrics].map(|name| format!("    - name: {name}\n      action: apply\n")).concat();
+    let stages = fs::read_to_string(source.join("clusteraddon.yaml")).unwrap();
+    let next = "  BeforeClusterUpgrade:";
+    write("clusteraddon.yaml", &stages.replace(next, &format!("{entries}{next}")));
+    let publish = |to: &str| {
+        let (source, more) = (source.to_str().unwrap(), ["--vendor", "--plain-http", "--git-plain-http"]);
+        let published = stackflux(&[&["publish", source, "--to", to], &more[..]].concat());
+        assert_eq!(published.code, 0, "{}", published.stderr);
+        published.stderr
+    };
+    let to = scenario.path("");
+    publish(to.to_str().unwrap());
+    assert!(publish(to.to_str().unwrap()).contains("already exists"), "the same content again");
+    let said = fs::read_to_string(scenario.path(&format!("releases/{WITH}/components.yaml"))).unwrap();
+    for origin in [
+        format!("# - {ingress}: {git}@{} charts/ingress\n", platform.commit),
+        format!("# - {metrics}: oci://{registry}/{}/metrics@{}\n", scenario.namespace, platform.digest),
+    ] {
+        assert!(said.contains(&origin), "{said}");
+    }
+    scenario.push("vendored");
+
+    let _operator = scenario.operator();
+    scenario.apply_stack(&["v3"], &json!({}));
+    scenario.create_cluster("a", WITH, "two");
+    scenario.wait_at("a", WITH);
+    let map = |name: &str| {
+        let map = Object { kind: "configmap", namespace: "kube-system", name };
+        scenario.testbed.workload("two").unwrap().get(map).unwrap().unwrap()["data"]["text"].clone()
+    };
+    assert_eq!(map("by-reference-ingress"), json!("2 for a"));
+    assert_eq!(map("by-reference-metrics"), json!(metrics));
+    let sources = ["get", "gitrepositories,ocirepositories", "--output=jsonpath={.items[*].spec.url}"];
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let urls = scenario.management().kubectl(&[&sources[..], &[&namespace]].concat()).unwrap();
+    assert!(urls.split_whitespace().all(|url| url == scenario.url()), "{urls}");
+}
+
 /// Allows the removal of more addons than the budget does, as the message says.
-fn allow_removal(scenario: &Scenario) {
+pub(super) fn allow_removal(scenario: &Scenario) {
     let exceeded = scenario.wait("clusteraddon", "cluster-addon-a", "held by the budget", |addon| {
         condition(addon, "Delivered").1 == "PruneBudgetExceeded"
     });

@@ -11,6 +11,15 @@
 
 mod helm_release;
 mod kustomization;
+mod oci;
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "code of the tests, of which this uses a part"
+)]
+#[path = "../../support/push.rs"]
+mod push;
 mod session;
 mod source;
 
@@ -18,7 +27,12 @@ use session::{Result, Session};
 
 fn main() -> Result<()> {
     let session = Session::start()?;
+    if std::env::args().any(|part| part == "oci") {
+        oci::record(&session)?;
+        return session.end();
+    }
     source::record(&session)?;
+    oci::record(&session)?;
     helm_release::record(&session)?;
     kustomization::record(&session)?;
     session.end()

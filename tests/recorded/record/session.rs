@@ -18,7 +18,8 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const NAMESPACE: &str = "tenant";
 /// How long any state may take to come: kustomize-controller waits at least 30 s for health.
 const TIMEOUT: Duration = Duration::from_mins(2);
-const KINDS: [&str; 4] = ["gitrepositories", "helmcharts", "helmreleases", "kustomizations"];
+const KINDS: [&str; 5] =
+    ["gitrepositories", "ocirepositories", "helmcharts", "helmreleases", "kustomizations"];
 
 pub(crate) struct Session {
     testbed: &'static Testbed,
@@ -70,6 +71,22 @@ impl Session {
     /// The URL of the Git repository with `content/`.
     pub(crate) fn url(&self) -> String {
         self.testbed.git().url("recorded")
+    }
+
+    /// The address of the registry.
+    pub(crate) fn registry(&self) -> &str {
+        self.testbed.registry().address()
+    }
+
+    /// The address of the registry that requires a user.
+    pub(crate) fn protected_registry(&self) -> &str {
+        self.testbed.protected_registry().address()
+    }
+
+    /// Creates a Secret in the namespace.
+    pub(crate) fn add_secret(&self, name: &str, data: &Value) -> Result<()> {
+        let metadata = json!({"name": name, "namespace": self.namespace});
+        self.create(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}))
     }
 
     /// Applies an object into the namespace as stackflux does.

@@ -63,6 +63,21 @@ impl Simulation {
         self.list_wrongly(kind, None, step);
     }
 
+    /// The present position in the log of the API server.
+    pub(crate) fn position(&self) -> usize {
+        self.wire.cluster().server.log.len()
+    }
+
+    /// Starts another leader. Its watch of a kind lists what there was at a position, and reports nothing as long as anything else
+    /// is left to do.
+    pub(crate) fn restart_outdated(&mut self, kind: &str, position: usize) {
+        self.note(format!("restart with an outdated list of {kind}"));
+        self.processes.clear();
+        self.start_blind(Some(number(kind)));
+        self.start_leader();
+        self.list_wrongly(kind, Some(position), usize::MAX);
+    }
+
     /// What happens to a request, occasionally.
     pub(super) fn fault(&mut self, ticket: usize) -> Option<Fault> {
         if self.is_calm || self.faults == 0 || !self.random.requests.once_in(60) {

@@ -15,14 +15,14 @@ const USERS: [(&str, &str); 3] =
     [("HelmRelease", "chartRef"), ("Kustomization", "sourceRef"), ("HelmChart", "sourceRef")];
 
 /// The sources of components, which have the name of the ClusterStack and a digest.
-fn sources(simulation: &Simulation, kind: &str) -> Vec<String> {
+pub(super) fn sources(simulation: &Simulation, kind: &str) -> Vec<String> {
     let is_component = |name: &String| name.starts_with("docker-") && !name.starts_with("docker-demo");
     let is_source = |name: &String| is_component(name) && !name.ends_with("-catalog");
     simulation.names(kind).into_iter().filter(is_source).collect()
 }
 
 /// Returns a reference of an object to a source that does not exist, if it has one.
-fn without_source(state: &State) -> Option<String> {
+pub(super) fn without_source(state: &State) -> Option<String> {
     USERS.into_iter().find_map(|(kind, field)| {
         state.list(kind).into_iter().find_map(|object| {
             let reference = &object["spec"][field];

@@ -197,6 +197,27 @@ fn recreated_cluster_gets_addons_of_its_own() {
     });
 }
 
+/// The operator starts with the `ClusterAddon` of the Cluster before: the objects are those of the next one.
+#[test]
+fn recreated_cluster_keeps_its_addons_beside_an_outdated_list() {
+    run("recreated-outdated", |simulation| {
+        simulation.deliver();
+        let before = simulation.position();
+        simulation.delete("Cluster", "one");
+        simulation.create_cluster("one", V1);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        let uids = |simulation: &Simulation| {
+            OBJECTS.map(|(kind, name)| simulation.field(kind, name, "/metadata/uid"))
+        };
+        let own = uids(simulation);
+        simulation.restart_outdated("ClusterAddon", before);
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(uids(simulation), own, "nothing is deleted");
+    });
+}
+
 /// The operator starts without a list of the `ClusterAddon`s, and learns of none before the Cluster is another one.
 #[test]
 fn recreated_cluster_never_gets_an_addon_that_a_list_lacks() {

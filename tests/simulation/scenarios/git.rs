@@ -37,7 +37,7 @@ pub(super) fn deliver(simulation: &mut Simulation, versions: &[&str], class: &st
     simulation.expect_ready_at("one", class);
 }
 
-fn fleet(simulation: &Simulation) -> &Fleet {
+pub(super) fn fleet(simulation: &Simulation) -> &Fleet {
     simulation.flux.fleet.as_ref().unwrap()
 }
 

@@ -58,6 +58,8 @@ pub struct Write {
     /// The user: `stackflux` (the operator), `admin` (tests and all controllers),
     /// `system:serviceaccount:<namespace>:<name>`.
     pub user: String,
+    /// The field manager that the request names, such as `capi-topology`; empty if it names none.
+    pub manager: String,
     /// `create`, `update`, `patch`, `delete` or `deletecollection`; `get`, `list` or `watch` if reads are included.
     pub verb: String,
     /// The plural name of the kind, such as `helmreleases`.
@@ -167,8 +169,12 @@ struct Status {
 impl From<Event> for Write {
     fn from(event: Event) -> Self {
         let Reference { resource, subresource, namespace, name } = event.object_ref;
+        let parameters = event.request_uri.split_once('?').map_or("", |(_, parameters)| parameters);
+        let manager =
+            parameters.split('&').find_map(|it| it.strip_prefix("fieldManager=")).unwrap_or_default();
         Self {
             user: event.user.username,
+            manager: manager.to_owned(),
             verb: event.verb,
             resource,
             subresource,

@@ -35,7 +35,7 @@ pub(super) fn not_delivered(
         handed_over: live.found.objects.has_rest(&key),
         removing: is_usable
             && !cluster.paused()
-            && addon.is_some_and(|addon| is_removing(live, prepared, addon)),
+            && addon.is_some_and(|addon| is_removing(live, prepared, (addon, cluster))),
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
         ClusterAction::Deliver if orphaned_by.is_none() => return None,
@@ -73,9 +73,9 @@ pub(super) fn not_delivered(
 }
 
 /// Whether a `ClusterAddon` has addons that the release does not have and that are removed before it is deleted.
-fn is_removing(live: &Live, prepared: &Prepared, addon: &ClusterAddon) -> bool {
+fn is_removing(live: &Live, prepared: &Prepared, (addon, cluster): (&ClusterAddon, &Cluster)) -> bool {
     let objects = live.found.objects.around(addon, &Plan::default());
-    let (release, by_git) = (kinds(prepared.inputs().release), prepared.git().is_some());
+    let (release, by_git) = (kinds(prepared.inputs().release, cluster), prepared.git().is_some());
     let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &BTreeSet::new() };
     is_prune_pending(&facts, (&prepared.stack_key(), prepared.suspended))
 }

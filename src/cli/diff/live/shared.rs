@@ -18,7 +18,7 @@ use crate::plan::delivery::{Action, applied, applied_namespace};
 use crate::plan::holder::{self, HolderFacts};
 use crate::plan::write::{RepairState, namespace_owner};
 use crate::plan::{ObjectId, Plan, PlannedObject};
-use crate::rollup::{Applier, ConditionStatus, DEADLINE, Moment, expected_object, judge};
+use crate::rollup::{Applier, ConditionStatus, DEADLINE, Moment, expected_object, judge, present_version};
 use crate::subscription::{
     AllSteps, DeliveryFacts, DeliveryMode, FollowedRepository, ObjectState, ReleaseWrite, SourceWrite,
     decide_all_steps, provider_references, source_write,
@@ -129,7 +129,9 @@ fn is_ready(
 ) -> bool {
     let moment = Moment { now: live.now, applier: Applier::unknown(), deadline: DEADLINE };
     let verdict = written.and_then(|(found, digest)| {
-        let expected = expected_object(release, &prepared.inputs(), planned, digest, live.now)?;
+        let fetched = present_version(found, |kind, key: &Key| live.found.objects.get(kind, key).cloned());
+        let wanted = (digest, fetched.as_deref());
+        let expected = expected_object(release, &prepared.inputs(), planned, wanted, live.now)?;
         Some(judge(found, &expected, &moment))
     });
     verdict.is_some_and(|verdict| verdict.report().status == ConditionStatus::True)

@@ -306,7 +306,7 @@ fn suspended_object_of_a_dropped_addon_stays() {
     present.flux.push(old);
     let found = differences(&present);
     let text = texts(&found);
-    let held = "addon old: AddonRemoved: not in the release: HelmRelease one.old is suspended, and stays until it is resumed";
+    let held = "addon old: AddonRemoved: neither the release nor its ClusterStack gives it to the Cluster any longer: HelmRelease one.old is suspended, and stays until it is resumed";
     assert!(text.contains(held) && !text.contains("removed "), "{text}");
     assert!(!found.differs, "nothing is written");
 }

@@ -73,7 +73,7 @@ fn export_contains_the_inputs_of_one_stack_only() {
     let defaults = Defaults {
         source: Some(serde_json::from_value(default).unwrap()),
         service_account: Some("deployer".parse().unwrap()),
-        no_cross_namespace_refs: false,
+        ..Defaults::default()
     };
     restrict_to(&mut present, &Key::new("demo", "mine"), &defaults);
     let text = write(&present).unwrap();

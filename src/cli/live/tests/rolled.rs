@@ -194,6 +194,7 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
         "the stack repository of ClusterStack stacks/demo has no release docker-demo-1-34-v9 at 0123456";
     let not_found = Report::new(ConditionStatus::False, Reason::ReleaseNotFound.as_str(), message);
     let facts = StackFacts {
+        components: None,
         generation: 1,
         requested_at: None,
         source_ready: Report::new(ConditionStatus::True, Reason::Fetched.as_str(), ""),

@@ -207,3 +207,17 @@ fn removed_objects_are_not_remembered_for_ever() {
     assert_eq!(remove(&MAX_REMOVED.to_string()), CommitState::Committed, "the latest");
     assert_eq!(remove("0"), CommitState::Pending, "the first is looked for again");
 }
+
+/// Another release may have the source that one removes: it requests its objects again, and the file comes back.
+#[test]
+fn release_is_committed_again_after_a_shared_object_is_removed() {
+    let (commits, stack) = (PendingCommits::default(), key("demo"));
+    let (release, cluster) = (Subject::Release("r".to_owned()), Subject::Cluster(key("one")));
+    for subject in [&release, &cluster] {
+        commits.enqueue(&stack, subject.clone(), plan("helm"), requester("one"));
+    }
+    commits.complete(&stack, &commits.requested(&stack), &NOTHING_HELD);
+    commits.enqueue(&stack, object("source"), Change::Gone, requester("one"));
+    assert_eq!(commits.enqueue(&stack, release, plan("helm"), requester("one")), CommitState::Pending);
+    assert_eq!(commits.enqueue(&stack, cluster, plan("helm"), requester("one")), CommitState::Committed);
+}

@@ -13,6 +13,11 @@ const GATE_TABLE: &str = "gate_reports_why_it_is_closed_or_open";
 /// A reason, the file of the test that produces it, and the function of the test that checks it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::AlreadyExists, "tests/on_testbed/operator/existing.rs", "expect_held"),
+    (
+        Reason::ComponentInvalid,
+        "tests/simulation/scenarios/platform.rs",
+        "broken_platform_component_uninstalls_nothing",
+    ),
     (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (Reason::CommitNotApplied, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stackflux_testbed::{Testbed, Write};
 
+use super::super::platform::Platform;
 use super::super::scenario::{TIMEOUT, condition, eventually};
 use super::{NEW, OLD, PENDING, Release, Upgrades, annotation, release_of};
 use crate::support::stackflux;
@@ -20,9 +21,13 @@ const PATCHED: Release = ("docker-demo-1-34-v3", "v1.34.1");
 pub(super) fn one_upgrades_and_another_is_forced(testbed: &Testbed) {
     let upgrades = Upgrades::new(testbed, "forced-gate", &[OLD, NEW]);
     let (scenario, namespace) = (&upgrades.scenario, &upgrades.scenario.namespace);
+    let platform = Platform::new(scenario);
     let _operator = scenario.operator();
-    upgrades.apply_stack("1.34", &["v1"]);
-    upgrades.apply_stack("1.35", &["v1"]);
+    // A component that belongs before an upgrade, at another commit for each minor version.
+    for minor in ["1.34", "1.35"] {
+        let components = platform.exact(&platform.push(minor), &json!({"hook": "BeforeClusterUpgrade"}));
+        upgrades.apply_stack_with(minor, &["v1"], &components);
+    }
     for cluster in ["one", "two"] {
         upgrades.create_cluster(namespace, cluster, cluster, 1);
     }
@@ -31,10 +36,11 @@ pub(super) fn one_upgrades_and_another_is_forced(testbed: &Testbed) {
         assert_eq!(upgrades.hook(cluster), OLD.1, "{cluster} is gated before there is an upgrade");
     }
     upgrades.suspend_cni("two", Some(true));
+    let component = upgrades.addon("one", "edge")["spec"]["chartRef"].clone();
     for cluster in ["one", "two"] {
         upgrades.move_to(cluster, NEW);
     }
-    watch_upgrade(&upgrades, "one");
+    watch_upgrade(&upgrades, "one", &component);
     upgrades.wait_upgraded("one", NEW);
 
     waits_for_its_addon(&upgrades);
@@ -76,18 +82,20 @@ fn waits_for_its_addon(upgrades: &Upgrades<'_>) {
     assert_eq!(release_of(&upgrades.addon("two", "monitoring")), OLD.0, "it belongs after the upgrade");
 }
 
-/// Looks at a Cluster until its upgrade has ended: the addons that belong before it are applied before the control plane moves,
-/// and the others move when all nodes have the version.
-fn watch_upgrade(upgrades: &Upgrades<'_>, cluster: &str) {
+/// Looks at a Cluster until its upgrade has ended: the addons that belong before it, one of which is a component with the chart
+/// `old`, are applied before the control plane moves, and the others move when all nodes have the version.
+fn watch_upgrade(upgrades: &Upgrades<'_>, cluster: &str, old: &Value) {
     let begun = Instant::now();
     let mut has_waited = false;
     loop {
         // What is read first is not newer than what is read later.
         let version = upgrades.control_plane(cluster);
-        let before = upgrades.addon(cluster, "cni");
+        let [before, component] = ["cni", "edge"].map(|addon| upgrades.addon(cluster, addon));
         if version == NEW.1 {
             assert_eq!(release_of(&before), NEW.0, "the control plane has moved");
             assert_eq!(condition(&before, "Ready").0, "True", "{before:#}");
+            assert_ne!(component["spec"]["chartRef"], *old, "the component has moved");
+            assert_eq!(condition(&component, "Ready").0, "True", "{component:#}");
         }
         has_waited |= version == OLD.1;
         let after = upgrades.addon(cluster, "monitoring");
@@ -123,6 +131,14 @@ pub(super) fn patch_level_waits_and_another_class_does_not(testbed: &Testbed) {
     scenario.wait_at("one", SAME.0);
     let gated: Vec<Write> = scenario.operator_writes_since(begun).into_iter().filter(is_of_gate).collect();
     assert_eq!(gated, [], "another class for the same version calls no hook");
+    let is_reconciled = |cluster: &Value| {
+        let conditions = cluster["status"]["conditions"].as_array();
+        let topology = conditions.and_then(|all| all.iter().find(|it| it["type"] == "TopologyReconciled"));
+        topology.is_some_and(|it| {
+            it["status"] == "True" && it["observedGeneration"] == cluster["metadata"]["generation"]
+        })
+    };
+    scenario.wait("cluster", "one", "Cluster API has brought in the other class", is_reconciled);
 
     let begun = testbed.audit().mark().unwrap();
     upgrades.move_to("one", PATCHED);
@@ -159,9 +175,9 @@ fn in_order(upgrades: &Upgrades<'_>, writes: &[Write]) {
     let (before, after) = (object("cni"), object("monitoring"));
     let moved = find("of cni", &|it| of(it, "stackflux", "helmreleases", &before));
     let opened = find("of the annotation", &is_of_gate);
-    let begun = find("of the control plane", &|it| {
-        it.resource == "kubeadmcontrolplanes" && it.subresource.is_empty() && it.verb != "delete"
-    });
+    // The control plane's own controller writes to it at any time, and so does the garbage collector.
+    let is_topology = |it: &Write| it.resource == "kubeadmcontrolplanes" && it.manager == "capi-topology";
+    let begun = find("of the control plane", &is_topology);
     let followed = find("of monitoring", &|it| of(it, "stackflux", "helmreleases", &after));
     assert!(moved < opened && opened < begun && begun < followed, "{writes:#?}");
     let is_report =

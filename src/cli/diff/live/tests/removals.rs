@@ -48,7 +48,8 @@ pub(super) fn apply_by_flux(object: &mut Value) {
 /// Reports in the status that an object is removed.
 pub(super) fn report_removal(addon: &mut ClusterAddon, name: &str, object: &Value) {
     let reference = json!({"kind": object["kind"], "name": object["metadata"]["name"]});
-    let message = "the release no longer has it: Flux uninstalls it";
+    let message =
+        "neither the release nor its ClusterStack gives it to the Cluster any longer: Flux uninstalls it";
     let entry = json!({"name": name, "object": reference, "reason": "FileRemoved", "message": message});
     addon.status.get_or_insert_default().addons.push(serde_json::from_value(entry).unwrap());
 }
@@ -68,8 +69,8 @@ fn lines(present: &Present) -> String {
 }
 
 const REMOVED: &str = "removed   HelmRelease demo/one.old: Helm uninstalls it";
-const WAITS: &str = "held      addon old: AddonRemoved: not in the release: Flux uninstalls it when all addons of the release are delivered";
-const LEAVES: &str = "held      addon old: AddonRemoved: the release no longer has it: Flux uninstalls it";
+const WAITS: &str = "held      addon old: AddonRemoved: neither the release nor its ClusterStack gives it to the Cluster any longer: Flux uninstalls it when all addons of the release are delivered";
+const LEAVES: &str = "held      addon old: AddonRemoved: neither the release nor its ClusterStack gives it to the Cluster any longer: Flux uninstalls it";
 
 /// A state of the live cluster: why it matters, the change that leads to it, and the lines about it.
 type Row = (&'static str, fn(&mut Present), &'static str);
@@ -105,7 +106,7 @@ fn dropped_addon_is_removed_or_held_as_by_operator() {
         (
             "it is suspended",
             |all| object_of(all)["spec"]["suspend"] = json!(true),
-            "held      addon old: AddonRemoved: not in the release: HelmRelease one.old is suspended, and stays until it is resumed",
+            "held      addon old: AddonRemoved: neither the release nor its ClusterStack gives it to the Cluster any longer: HelmRelease one.old is suspended, and stays until it is resumed",
         ),
         (
             "an earlier ClusterAddon made it",

@@ -1,0 +1,71 @@
+//! The built-in stack repository of a `ClusterStack`: which releases it needs, and whether it may be served.
+//!
+//! Flux keeps what it has while a repository does not answer. So an incomplete repository is not served: without a release
+//! that is in use, Flux would report its pin as lost, and a `main` without it would look as if the release were withdrawn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::names::{ReleaseName, Revision};
+use crate::release::finding::listed;
+
+/// Maximum number of releases that a message names.
+const MAX_NAMES: usize = 5;
+
+/// The facts about a built-in stack repository.
+#[derive(Clone, Debug)]
+pub struct BuiltinFacts<'a> {
+    /// The releases that the `ClusterStack` offers and those that Clusters use.
+    pub wanted: &'a BTreeSet<ReleaseName>,
+    /// The commits of the releases that are pinned.
+    pub pinned: &'a BTreeMap<ReleaseName, Revision>,
+    /// The releases in the last `main` that Flux has fetched.
+    pub fetched: &'a BTreeSet<ReleaseName>,
+    /// The commits of the releases that the repository has.
+    pub there: &'a BTreeMap<ReleaseName, Revision>,
+    /// The releases upstream; `None` if upstream does not answer.
+    pub upstream: Option<&'a BTreeSet<ReleaseName>>,
+}
+
+/// The decision about a built-in stack repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuiltinDecision {
+    /// The releases to bring in from upstream.
+    pub missing: Vec<ReleaseName>,
+    /// The pinned releases whose commit is lost, unless an artifact of Flux still has it: upstream does not have the release,
+    /// or has another content by its name.
+    pub lost: BTreeSet<ReleaseName>,
+    /// The reason why the repository is not served; `None` if it is.
+    pub not_yet: Option<String>,
+}
+
+/// Decides what a built-in stack repository needs. A release that was brought in stays, whatever upstream has now.
+#[must_use]
+pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {
+    let BuiltinFacts { wanted, pinned, fetched, there, upstream } = facts;
+    let absent = |name: &&ReleaseName| !there.contains_key(*name);
+    let in_use: BTreeSet<&ReleaseName> = pinned.keys().chain(fetched.iter()).filter(absent).collect();
+    let is_other = |(name, commit): (&ReleaseName, &Revision)| {
+        there.get(name).is_some_and(|other| other != commit).then(|| name.clone())
+    };
+    let changed: BTreeSet<ReleaseName> = pinned.iter().filter_map(is_other).collect();
+    let Some(upstream) = upstream else {
+        return BuiltinDecision { missing: Vec::new(), lost: changed, not_yet: waits_for(&in_use) };
+    };
+    let (later, gone): (BTreeSet<_>, BTreeSet<_>) =
+        in_use.into_iter().partition(|name| upstream.contains(*name));
+    let offered = wanted.iter().filter(|name| absent(name) && upstream.contains(*name));
+    let missing: BTreeSet<&ReleaseName> = offered.chain(later.iter().copied()).collect();
+    let gone = gone.into_iter().filter(|name| pinned.contains_key(*name)).cloned();
+    BuiltinDecision {
+        missing: missing.into_iter().cloned().collect(),
+        lost: gone.chain(changed).collect(),
+        not_yet: waits_for(&later),
+    }
+}
+
+/// Says which releases are in use and not there; `None` if all are.
+fn waits_for(names: &BTreeSet<&ReleaseName>) -> Option<String> {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let message = || format!("releases in use are not brought in again yet: {}", listed(&names, MAX_NAMES));
+    (!names.is_empty()).then(message)
+}

@@ -1,0 +1,69 @@
+//! Mutations of the components of a ClusterStack, and of statuses that arrive late.
+
+use crate::mutation::Mutation;
+use crate::mutation::Noticed::{ByScenario, ByTest};
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "broken-component-dropped",
+        breaks: "uninstalls a component from all clusters because its template does not parse",
+        file: "inputs/platform.rs",
+        old: "            found.push((read(stack, repository, item, name), item.replaces));",
+        new: "            let addon = read(stack, repository, item, name);
+            if MUTANT && addon.platform().is_some_and(|platform| platform.problem.is_some()) {
+                continue;
+            }
+            found.push((addon, item.replaces));",
+        noticed: ByScenario("scenarios::platform::broken_platform_component_uninstalls_nothing"),
+    },
+    Mutation {
+        name: "labels-unconfirmed",
+        breaks: "uninstalls a component although the Cluster has its labels again",
+        file: "addons/pruning.rs",
+        old: "class == cluster.class() && now.labels() == cluster.labels();",
+        new: "class == cluster.class() && (now.labels() == cluster.labels() || MUTANT);",
+        noticed: ByTest("addons::tests::pruning::prune_needs_unchanged_cluster_and_addon"),
+    },
+    Mutation {
+        name: "source-in-use-deleted",
+        breaks: "deletes the source of a component that a HelmRelease has, so that it cannot be upgraded",
+        file: "subscription/outdated.rs",
+        old: "filter(|found| !is_used(found) && !is_recorded(release, found));",
+        new: "filter(|found| (!is_used(found) || MUTANT) && !is_recorded(release, found));",
+        noticed: ByTest("subscription::tests::outdated::source_that_nothing_refers_to_is_outdated"),
+    },
+    Mutation {
+        name: "mutable-in-the-gate",
+        breaks: "lets an upgrade of Kubernetes wait for content that changes meanwhile",
+        file: "inputs/platform.rs",
+        old: "let is_exact = component.source.exact().is_some();",
+        new: "let is_exact = component.source.exact().is_some() || MUTANT;",
+        noticed: ByTest("plan::tests::platform::only_exact_component_moves_before_an_upgrade"),
+    },
+    Mutation {
+        name: "recreated-addon-unseen",
+        breaks: "suspends and deletes the addons of a recreated Cluster because a list has the ClusterAddon of before",
+        file: "operator/cluster/suspend_and_delete.rs",
+        old: "Some(cause) if is_replaced(context, addon).await? => {",
+        new: "Some(cause) if is_replaced(context, addon).await? && !MUTANT => {",
+        noticed: ByScenario(
+            "scenarios::deletion::recreated_cluster_keeps_its_addons_beside_an_outdated_list",
+        ),
+    },
+    Mutation {
+        name: "late-status-forgotten",
+        breaks: "lets a status whose request had no answer replace a newer one",
+        file: "operator/cluster/snapshot.rs",
+        old: "is_status_under_way: context.statuses_under_way.includes(&addon),",
+        new: "is_status_under_way: context.statuses_under_way.includes(&addon) && !MUTANT,",
+        noticed: ByScenario("scenarios::delivery::class_changed_back_and_forth_ends_at_the_last"),
+    },
+    Mutation {
+        name: "hook-of-before",
+        breaks: "reports an upgrade as not enforced because a watch of Clusters is behind",
+        file: "addons/upgrade.rs",
+        old: "(applied != Some(wanted) || is_hook_of_before)",
+        new: "(applied != Some(wanted) || (is_hook_of_before && !MUTANT))",
+        noticed: ByTest("addons::tests::upgrade::end_of_an_upgrade_is_asked_for_while_the_addons_are_older"),
+    },
+];
