@@ -1,5 +1,5 @@
-# The image of stackflux, for its operator (flux/base) and its commands: one binary, and the two programs that sign
-# commits. It does not run as root.
+# The image of stackflux, for its operator (flux/base) and its commands: one binary, and the programs that it runs. It does
+# not run as root.
 # Both base images are the official ones of Docker Hub.
 
 # The compiler's version is that of rust-toolchain.toml, which .dockerignore excludes: with it, rustup would download the
@@ -11,9 +11,10 @@ COPY . .
 RUN cargo build --release --locked --package stackflux --bin stackflux
 
 # The C library and OpenSSL of the builder's Debian release; libgit2 and libssh2 are in the binary. ssh-keygen and gpg
-# sign commits; ssh-keygen requires a name for its user.
+# sign commits; ssh-keygen requires a name for its user. git serves the built-in stack repositories; what it leaves when a
+# client disconnects, tini collects.
 FROM debian:trixie-slim
-RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates gnupg libssl3t64 openssh-client \
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates git gnupg libssl3t64 openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 65532 stackflux \
     && useradd --uid 65532 --gid 65532 --home-dir /data --no-create-home --shell /usr/sbin/nologin stackflux
@@ -23,4 +24,4 @@ COPY LICENSE NOTICE /usr/share/doc/stackflux/
 # a directory for temporary files.
 USER 65532:65532
 WORKDIR /data
-ENTRYPOINT ["/usr/local/bin/stackflux"]
+ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/stackflux"]

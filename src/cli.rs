@@ -8,6 +8,7 @@ mod clusters;
 mod completion;
 mod crds;
 mod diff;
+mod eject;
 mod error;
 mod events;
 mod forge_access;
@@ -73,6 +74,7 @@ enum Command {
     Pin(Box<pin::Arguments>),
     Releases(Box<list_releases::Arguments>),
     Publish(Box<publish::Arguments>),
+    Eject(Box<eject::Arguments>),
     Diff(Box<diff::Arguments>),
     Template(template::Arguments),
     Promote(Box<promote::Arguments>),
@@ -172,6 +174,7 @@ fn run(command: Command) -> CommandResult {
         Command::Why(arguments) => why::run(&arguments),
         Command::Events(arguments) => events::run(&arguments),
         Command::Reconcile(arguments) => reconcile::run(&arguments),
+        Command::Eject(arguments) => eject::run(&arguments),
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Gate(command) => gate::run(&command),

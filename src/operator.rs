@@ -18,6 +18,7 @@
 mod annotations;
 pub mod appliers;
 pub mod budget;
+pub mod builtin;
 pub mod caches;
 pub mod cluster;
 pub mod context;

@@ -9,8 +9,10 @@
 #![allow(clippy::disallowed_methods, reason = "a connection has an end in time")]
 
 mod body;
+mod login;
 mod quota;
 mod route;
+mod tls;
 mod upload_pack;
 
 use std::io;
@@ -20,18 +22,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+pub use login::Login;
 use quota::{Place, Quota};
 use route::{NoRoute, Route};
+pub use tls::{Certificate, CertificateError};
 
 /// Pause after a connection that could not be accepted, such as without a free file descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -75,8 +80,13 @@ pub trait Repositories: Send + Sync + 'static {
 /// The answer to an identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The directory of a bare repository.
-    At(PathBuf),
+    /// A bare repository.
+    At {
+        /// Its directory.
+        directory: PathBuf,
+        /// The login that a client needs, if any.
+        login: Option<Login>,
+    },
     /// The repository is not complete yet, and why.
     NotYet(String),
     /// There is no such repository.
@@ -86,14 +96,20 @@ pub enum Found {
 /// A server of Git repositories.
 pub struct GitServer {
     repositories: Arc<dyn Repositories>,
+    certificate: Option<Arc<Certificate>>,
     limits: ServerLimits,
     programs: Quota,
 }
 
 impl GitServer {
-    /// Creates a server of these repositories.
-    pub fn new(repositories: Arc<dyn Repositories>, limits: ServerLimits) -> Self {
-        Self { repositories, limits, programs: Quota::new(limits.programs) }
+    /// Creates a server of these repositories. It speaks TLS if it has a certificate, and plain HTTP otherwise.
+    pub fn new(
+        repositories: Arc<dyn Repositories>,
+        certificate: Option<Certificate>,
+        limits: ServerLimits,
+    ) -> Self {
+        let certificate = certificate.map(Arc::new);
+        Self { repositories, certificate, limits, programs: Quota::new(limits.programs) }
     }
 
     /// Answers the connections to a listener. Never returns.
@@ -115,6 +131,21 @@ impl GitServer {
     }
 
     async fn connection(self: Arc<Self>, stream: TcpStream, client: IpAddr, place: Place) {
+        let Some(certificate) = &self.certificate else { return self.http(stream, client, place).await };
+        let handshake = async { certificate.acceptor().await.accept(stream).await };
+        match timeout(self.limits.head, handshake).await {
+            Ok(Ok(stream)) => self.http(stream, client, place).await,
+            Ok(Err(error)) => debug!(%error, "a connection to the Git server has no TLS"),
+            Err(_) => debug!("the TLS handshake of a connection to the Git server took too long"),
+        }
+    }
+
+    async fn http(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        client: IpAddr,
+        place: Place,
+    ) {
         let ServerLimits { head, connection, .. } = self.limits;
         let answer = service_fn(|request| {
             let server = self.clone();
@@ -143,7 +174,8 @@ impl GitServer {
             Err(NoRoute::Path) => return refused(StatusCode::NOT_FOUND, "there is no such repository"),
         };
         let directory = match self.repositories.find(route.identifier()) {
-            Found::At(directory) => directory,
+            Found::At { login: Some(login), .. } if !login.is_in(&head.headers) => return unauthorized(),
+            Found::At { directory, .. } => directory,
             Found::NotYet(why) => return busy(&why),
             Found::Unknown => return refused(StatusCode::NOT_FOUND, "there is no such repository"),
         };
@@ -184,6 +216,13 @@ fn answer(is_list: bool, output: Body) -> Response<Body> {
 fn refused(status: StatusCode, why: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(format!("{why}\n")));
     *response.status_mut() = status;
+    response
+}
+
+fn unauthorized() -> Response<Body> {
+    let mut response = refused(StatusCode::UNAUTHORIZED, "the user name or the password is wrong");
+    let scheme = axum::http::HeaderValue::from_static("Basic realm=\"stackflux\"");
+    response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     response
 }
 

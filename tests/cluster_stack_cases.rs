@@ -155,6 +155,10 @@ fn admitted() -> Vec<Case> {
         json!({"source": {"git": {"ref": {"branch": null, "semver": ">=1.0.0"}}, "upstream": null}}),
         json!({"source": {"upstream": {"url": "github://SovereignCloudStack/cluster-stacks", "interval": null, "verify": {"provider": null}, "commit": null}}}),
         json!({"source": {"upstream": {"url": "oci://[::1]:5000/kaas/cluster-stacks"}}}),
+        json!({"source": {"git": null, "upstream": {"pushSecretRef": null, "commit": null}}}),
+        json!({"source": {
+            "git": null, "upstream": {"pushSecretRef": null, "commit": null}, "secretRef": {"name": "stacks"},
+        }}),
         json!({"delivery": null}),
         json!({"delivery": {"mode": "Cluster"}}),
         json!({"delivery": {"mode": null, "git": null}}),
@@ -275,7 +279,7 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
     [
         rules(
             "spec.source",
-            "source.upstream requires source.git",
+            "source.upstream excludes source.gitRepositoryRef",
             vec![
                 json!({"source": {"git": null, "gitRepositoryRef": {"name": "stacks"}}}),
                 git(json!({"ref": {"branch": null, "tag": "v1"}})),
@@ -288,6 +292,19 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
                 json!({"source": {"git": null, "upstream": null}}),
                 json!({"source": {"gitRepositoryRef": {"name": "stacks"}}}),
             ],
+        ),
+        rules(
+            "spec.source",
+            "source.upstream.pushSecretRef and source.upstream.commit require source.git",
+            vec![
+                json!({"source": {"git": null, "upstream": {"commit": null}}}),
+                json!({"source": {"git": null, "upstream": {"pushSecretRef": null}}}),
+            ],
+        ),
+        rules(
+            "spec.source",
+            "source.secretRef is for the stack repository that the operator serves",
+            vec![json!({"source": {"secretRef": {"name": "stacks"}}})],
         ),
         rules("spec.source", "source.path requires", vec![json!({"source": {"path": "releases"}})]),
         rules("spec.source.path", "a path must be relative", vec![reference_with_path]),
@@ -330,6 +347,13 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
             "spec.source.git.verify.secretRef.name",
             name,
             vec![git(json!({"verify": {"secretRef": {"name": "-a"}}}))],
+        ),
+        rules(
+            "spec.source.secretRef.name",
+            name,
+            vec![json!({"source": {
+                "git": null, "upstream": {"pushSecretRef": null, "commit": null}, "secretRef": {"name": "a_b"},
+            }})],
         ),
         rules(
             "spec.source.gitRepositoryRef.name",

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::flux_settings::is_default;
-use super::{ComponentSettings, Delivery, FluxSettings, StackSource, Upstream, rules, schema};
+use super::{ComponentSettings, Delivery, FluxSettings, StackSource, rules, schema};
 
 /// The cluster stack, the releases to offer, and how their addons are delivered.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,12 +112,6 @@ impl ClusterStack {
     pub fn spec_digest_of(&self, repository: &str) -> Option<&str> {
         let source = self.status.as_ref()?.source.as_ref()?;
         source.spec_digest.as_deref().filter(|_| source.git_repository == repository)
-    }
-
-    /// Returns the source from which the operator copies releases into the stack repository.
-    #[must_use]
-    pub fn upstream(&self) -> Option<&Upstream> {
-        self.spec.source.as_ref()?.upstream.as_ref()
     }
 }
 

@@ -8,10 +8,11 @@ use super::git_commit::LocalReference;
 use super::upstream::Upstream;
 use super::{Duration, rules};
 
-/// The stack repository that releases are read from: either one that stackflux makes Flux follow (`git`), or a
-/// `GitRepository` that exists already (`gitRepositoryRef`).
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(validation = rules::EITHER_SOURCE, validation = rules::PATH_OF_REFERENCE, validation = rules::UPSTREAM)]
+/// The stack repository that releases are read from: one that stackflux makes Flux follow (`git`), a `GitRepository` that
+/// exists already (`gitRepositoryRef`), or only `upstream`: then the operator serves the stack repository itself.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = rules::EITHER_SOURCE, validation = rules::PATH_OF_REFERENCE, validation = rules::UPSTREAM,
+    validation = rules::PUSH, validation = rules::BUILTIN_SECRET)]
 #[serde(rename_all = "camelCase")]
 pub struct StackSource {
     /// A Git repository to follow. stackflux creates a Flux `GitRepository` named `<clusterstack>-catalog` for it.
@@ -26,10 +27,16 @@ pub struct StackSource {
     #[schemars(length(max = 256))]
     #[x_kube(validation = rules::PATH)]
     pub path: Option<String>,
-    /// The source from which the operator publishes releases to `git`: those that the ClusterStack offers, that is, the
-    /// latest of the channel with `autoSubscribe`, and those that `versions` names.
+    /// The source from which the operator publishes releases to the stack repository: those that the ClusterStack offers,
+    /// that is, the latest of the channel with `autoSubscribe`, and those that `versions` names. Without `git`, the operator
+    /// serves the stack repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Upstream>,
+    /// The Secret for the stack repository that the operator serves, in the namespace of the ClusterStack: `username` and
+    /// `password`, which Flux sends and the operator requires, and `ca.crt` if the operator has a certificate of a private
+    /// authority. Required if `upstream.secretRef` is set. The operator reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<LocalReference>,
 }
 
 impl StackSource {
@@ -37,6 +44,12 @@ impl StackSource {
     #[must_use]
     pub fn release_path(&self) -> &str {
         self.git.as_ref().map(|git| git.path.as_str()).or(self.path.as_deref()).unwrap_or(DEFAULT_PATH)
+    }
+
+    /// Whether the operator serves the stack repository: the source names only where releases are published.
+    #[must_use]
+    pub fn is_builtin(&self) -> bool {
+        self.upstream.is_some() && self.git.is_none() && self.git_repository_ref.is_none()
     }
 }
 

@@ -116,8 +116,8 @@ rules! {
     PROVIDER_REFERENCE: "self.noProvider || has(self.providerRef)",
         "providerRef is required unless noProvider is true";
     REVISION_HISTORY: "self >= 0 && self <= 1000", "revisionHistoryLimit must be between 0 and 1000";
-    EITHER_SOURCE: "has(self.git) != has(self.gitRepositoryRef)",
-        "source must have either git or gitRepositoryRef";
+    EITHER_SOURCE: "has(self.git) != has(self.gitRepositoryRef) || (!has(self.git) && has(self.upstream))",
+        "source must have either git or gitRepositoryRef, or only upstream: then the operator serves the stack repository";
     PATH_OF_REFERENCE: "!has(self.path) || has(self.gitRepositoryRef)",
         "source.path requires source.gitRepositoryRef; with source.git, set source.git.path";
     PATH: "self != '' && !self.startsWith('/') && !self.split('/').exists(part, part == '..')",
@@ -169,9 +169,13 @@ rules! {
         "replaces has no clusterSelector: a component takes the place of an addon in all Clusters";
     ADDON_NAME: "self.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$')",
         "the name of an addon must consist of lower-case letters, digits and '-', at most 53";
-    UPSTREAM: "!has(self.upstream) || (has(self.git) && (!has(self.git.ref) || !(has(self.git.ref.tag) || \
-        has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
-        "source.upstream requires source.git, whose ref may then name only a branch";
+    UPSTREAM: "!has(self.upstream) || (!has(self.gitRepositoryRef) && (!has(self.git) || !has(self.git.ref) || \
+        !(has(self.git.ref.tag) || has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
+        "source.upstream excludes source.gitRepositoryRef, and beside it source.git.ref may name only a branch";
+    PUSH: "has(self.git) || !has(self.upstream) || !(has(self.upstream.pushSecretRef) || has(self.upstream.commit))",
+        "source.upstream.pushSecretRef and source.upstream.commit require source.git";
+    BUILTIN_SECRET: "!has(self.secretRef) || !(has(self.git) || has(self.gitRepositoryRef))",
+        "source.secretRef is for the stack repository that the operator serves; with source.git, set source.git.secretRef";
     UPSTREAM_URL: "self.matches('^(oci://[^/@]+/[^:@]+|github://[^@]+)$')",
         "url must be oci://<host>/<repository> or github://<owner>/<repository>, without tag, release or digest";
     GIT_DELIVERY: "!has(self.mode) || self.mode != 'Git' || has(self.git)",

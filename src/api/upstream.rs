@@ -42,6 +42,23 @@ pub struct Upstream {
     pub commit: GitCommit,
 }
 
+impl Upstream {
+    /// Returns the settings of an address that has none.
+    #[must_use]
+    pub fn at(url: String) -> Self {
+        Self {
+            url,
+            interval: default_interval(),
+            secret_ref: None,
+            cert_secret_ref: None,
+            insecure: false,
+            verify: None,
+            push_secret_ref: None,
+            commit: GitCommit::default(),
+        }
+    }
+}
+
 /// The keys of which one must have signed a release.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -127,6 +127,13 @@ impl Connection {
         self.access.open(self.namespace.clone()).await
     }
 
+    /// Returns the flags that give kubectl the same cluster.
+    pub(super) fn flags(&self) -> Vec<String> {
+        let Access { kubeconfig, context } = &self.access;
+        let kubeconfig = kubeconfig.iter().map(|path| format!("--kubeconfig={}", path.display()));
+        kubeconfig.chain(context.iter().map(|name| format!("--context={name}"))).collect()
+    }
+
     /// Whether `--namespace` was given.
     pub(super) fn names_namespace(&self) -> bool {
         self.namespace.is_some()

@@ -28,6 +28,7 @@ pub struct BareRepository {
 }
 
 /// The lock of a directory, which one process holds at a time.
+#[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Lock {
@@ -91,6 +92,12 @@ impl BareRepository {
     #[must_use]
     pub fn with_limits(self, limits: TransferLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Returns the repository as the clone of another one, to push what was fetched.
+    #[must_use]
+    pub fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Returns the URL and credentials of the remote repository.

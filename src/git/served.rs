@@ -17,6 +17,7 @@ use crate::release::Files;
 
 /// The bare repository with the releases of one `ClusterStack`, which one process writes. A reader finds each branch complete,
 /// also while another one is added.
+#[derive(Debug)]
 pub struct ServedRepository {
     path: PathBuf,
     _lock: Lock,
@@ -108,6 +109,35 @@ fn remove_broken(repository: &Repository) -> Result<(), GitError> {
         }
     }
     Ok(())
+}
+
+/// Returns the names in a directory, which may not exist.
+#[must_use]
+pub fn subdirectories(directory: &Path) -> Vec<String> {
+    let Ok(found) = fs::read_dir(directory) else { return Vec::new() };
+    found.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+}
+
+/// Returns the size in bytes of all files below a directory.
+pub fn directory_size(directory: &Path) -> Result<u64, GitError> {
+    let failed = GitError::io(directory);
+    size_of(directory).map_err(failed)
+}
+
+fn size_of(directory: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let is_directory = entry.file_type()?.is_dir();
+        // A file may be replaced at the same time.
+        let found =
+            if is_directory { size_of(&entry.path()) } else { entry.metadata().map(|data| data.len()) };
+        size += match found {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            found => found?,
+        };
+    }
+    Ok(size)
 }
 
 fn commits(repository: &Repository) -> Result<BTreeMap<ReleaseName, CommitId>, GitError> {

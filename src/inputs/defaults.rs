@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::labels::ALLOWED_NAMESPACES;
 use crate::api::{
-    ClusterStack, ClusterStackSpec, Duration, FluxSettings, GitReference, GitSource, StackSource,
+    ClusterStack, ClusterStackSpec, Duration, FluxSettings, GitReference, GitSource, StackSource, Upstream,
 };
 use crate::builtin;
 use crate::foreign::capi::field;
@@ -58,11 +58,22 @@ impl Defaults {
     /// Returns the built-in stack repository as a source, if the `ClusterStack` has it: it names where releases are
     /// published, and no repository.
     fn builtin(&self, stack: &ClusterStack) -> Option<StackSource> {
-        let source = stack.spec.source.as_ref().or(self.source.as_ref())?;
-        let is_builtin =
-            source.upstream.is_some() && source.git.is_none() && source.git_repository_ref.is_none();
+        let source = self.source_of(stack).filter(|source| source.is_builtin())?;
         let (base, uid) = (self.builtin_url.as_ref()?, stack.metadata.uid.as_ref()?);
-        is_builtin.then(|| StackSource { git: Some(builtin_source(base, uid)), ..source.clone() })
+        let git = GitSource { secret_ref: source.secret_ref.clone(), ..builtin_source(base, uid) };
+        Some(StackSource { git: Some(git), ..source.clone() })
+    }
+
+    /// Returns the source that a `ClusterStack` names, or the default.
+    #[must_use]
+    pub fn source_of<'a>(&'a self, stack: &'a ClusterStack) -> Option<&'a StackSource> {
+        stack.spec.source.as_ref().or(self.source.as_ref())
+    }
+
+    /// Returns the source from which the operator copies releases into the stack repository.
+    #[must_use]
+    pub fn upstream<'a>(&'a self, stack: &'a ClusterStack) -> Option<&'a Upstream> {
+        self.source_of(stack)?.upstream.as_ref()
     }
 
     /// Refuses a `ClusterStack` whose own source is in another namespace, if the settings of the operator or the owner of
@@ -189,7 +200,7 @@ mod tests {
         }
         let object = stack(&json!({"source": {"upstream": upstream}}));
         let error = Defaults { builtin_url: None, ..served }.stack(&object, []).unwrap_err();
-        assert_eq!(error.reason(), crate::api::Reason::NoSource, "the operator serves none");
+        assert!(matches!(error, StackError::NotServed(_)), "the operator serves none: {error}");
     }
 
     #[test]

@@ -19,8 +19,16 @@ use crate::names::{NameError, Namespace, ObjectName};
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// It does not name a source, and the operator does not have a default.
-    #[error("ClusterStack {0} has no spec.source: set source.git.url, or source.gitRepositoryRef")]
+    #[error(
+        "ClusterStack {0} has no spec.source: set source.upstream.url, source.git.url or source.gitRepositoryRef"
+    )]
     NoSource(String),
+    /// It names only where releases are published, and the operator serves no stack repositories.
+    #[error(
+        "ClusterStack {0} names only source.upstream, and the operator serves no stack repositories: start it with \
+         --builtin-url, or set source.git.url"
+    )]
+    NotServed(String),
     /// It refers to a `GitRepository` that was not found.
     #[error("ClusterStack {stack} refers to GitRepository {namespace}/{name}, which does not exist")]
     SourceNotFound {
@@ -84,7 +92,7 @@ impl StackError {
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
-            Self::NoSource(_) => Reason::NoSource,
+            Self::NoSource(_) | Self::NotServed(_) => Reason::NoSource,
             Self::SourceNotFound { .. } => Reason::SourceNotFound,
             Self::AccessDenied { .. } => Reason::AccessDenied,
             Self::SourceNotAllowed { .. } => Reason::SourceNotAllowed,
@@ -172,6 +180,7 @@ impl Stack {
                 let of = reference.namespace.as_deref().unwrap_or(namespace.as_str());
                 StackSource::referenced(&name, of, &reference.name, path, objects)?
             }
+            (None, None) if source.upstream.is_some() => return Err(StackError::NotServed(name.to_string())),
             (None, None) => return Err(StackError::NoSource(name.to_string())),
         };
         if has_credentials(&source.url) {
@@ -283,7 +292,7 @@ impl StackSource {
 }
 
 /// Returns the name of the `GitRepository` that is created for a `ClusterStack`.
-fn catalog_name(stack: &str) -> Result<ObjectName, NameError> {
+pub fn catalog_name(stack: &str) -> Result<ObjectName, NameError> {
     ObjectName::bounded(&format!("{stack}-catalog"))
 }
 

@@ -8,6 +8,7 @@ use kube::core::ApiResource;
 
 use super::appliers::Appliers;
 use super::budget::Budgets;
+use super::builtin::BuiltinRepositories;
 use super::caches::Caches;
 use super::git_delivery::state::GitDelivery;
 use super::latest::Latest;
@@ -19,7 +20,7 @@ use super::release_cache::ReleaseCache;
 use super::repairs::RepairLog;
 use super::settings::Settings;
 use super::under_way::UnderWay;
-use crate::api::{ClusterAddon, ClusterStack};
+use crate::api::{ClusterAddon, ClusterStack, Upstream};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
@@ -88,6 +89,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// The queues.
     pub triggers: Triggers,
+    /// The built-in stack repositories of this process.
+    pub builtin: Arc<BuiltinRepositories>,
     /// The state of delivery through Git.
     pub git: GitDelivery,
     /// The last report of the publisher for each `ClusterStack`, in the form of a condition.
@@ -123,6 +126,8 @@ pub struct Parts {
     pub release_cache: ReleaseCache,
     /// The objects that Clusters refer to.
     pub related: Related,
+    /// The built-in stack repositories.
+    pub builtin: Arc<BuiltinRepositories>,
     /// The metrics.
     pub metrics: Metrics,
     /// The queues.
@@ -204,7 +209,8 @@ impl Context {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the process starts")]
     pub fn new(parts: Parts) -> Self {
-        let Parts { settings, clock, api, events, release_cache, related, metrics, triggers } = parts;
+        let Parts { settings, clock, api, events, release_cache, related, builtin, metrics, triggers } =
+            parts;
         Self {
             settings,
             caches: Caches::default(),
@@ -216,6 +222,7 @@ impl Context {
             release_cache,
             metrics,
             triggers,
+            builtin,
             git: GitDelivery::default(),
             published: Latest::default(),
             undeletable_sources: Latest::default(),
@@ -242,6 +249,12 @@ impl Context {
     #[must_use]
     pub fn source_key(&self, stack: &ClusterStack) -> Option<Key> {
         self.settings.defaults.source_key(stack)
+    }
+
+    /// Returns the source from which the operator copies releases into the stack repository of a `ClusterStack`.
+    #[must_use]
+    pub fn upstream<'a>(&'a self, stack: &'a ClusterStack) -> Option<&'a Upstream> {
+        self.settings.defaults.upstream(stack)
     }
 
     /// Whether a namespace is being deleted, according to its watch.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::channel::mpsc::UnboundedReceiver;
-use futures::future::join5;
+use futures::future::{join, join4};
 use futures::{Stream, StreamExt as _};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::runtime::WatchStreamExt as _;
@@ -34,6 +34,8 @@ use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
 use crate::runtime::watches::{self, Feed};
 use crate::source::artifact::{Download, FetchLimits};
 
+/// The part of the readiness for the built-in stack repositories.
+const REPOSITORIES: &str = "built-in stack repositories";
 /// Pause between two checks that the caches are complete.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 
@@ -43,19 +45,17 @@ struct WorkQueues {
     releases: Requests<Key>,
     clusters: Requests<Key>,
     commits: Requests<Key>,
-    publishes: Requests<Key>,
 }
 
 impl WorkQueues {
     /// Drops all keys that arrive before this process leads.
     async fn drain(&mut self) {
         let drain = async |requests: &mut Requests<Key>| while requests.next().await.is_some() {};
-        join5(
+        join4(
             drain(&mut self.stacks),
             drain(&mut self.releases),
             drain(&mut self.clusters),
             drain(&mut self.commits),
-            drain(&mut self.publishes),
         )
         .await;
     }
@@ -68,16 +68,29 @@ pub(super) async fn run(process: Process) {
         Ok(download) => download,
         Err(error) => return error!("releases cannot be read: {error}"),
     };
-    let (context, mut queues, changes) = assemble(&process, ReleaseCache::new(download));
+    let (context, mut queues, publishes, changes) = assemble(&process, ReleaseCache::new(download));
     let context = Arc::new(context);
     watch(&process, &context, changes);
+    watch_repositories(&process, &context);
     process.readiness.started();
     let shutdown = process.shutdown.clone();
-    let ready = async {
-        synced(&context).await;
-        info!("the caches are complete");
-        process.fence.leading().await
+    let is_synced = tokio::select! {
+        () = synced(&context) => true,
+        () = shutdown.begun() => false,
+        () = queues.drain() => false,
     };
+    if is_synced {
+        info!("the caches are complete");
+        join(publish(&process, &context, publishes), lead(&process, &context, queues)).await;
+    } else {
+        process.shutdown.begun().await;
+    }
+}
+
+/// Works on the queues as soon as this process leads.
+async fn lead(process: &Process, context: &Context, mut queues: WorkQueues) {
+    let shutdown = process.shutdown.clone();
+    let ready = process.fence.leading();
     let is_leader = tokio::select! {
         leading = ready => leading.is_ok(),
         () = shutdown.begun() => false,
@@ -85,7 +98,7 @@ pub(super) async fn run(process: Process) {
         () = queues.drain() => false,
     };
     if is_leader {
-        work(&process, &context, queues).await;
+        work(process, context, queues).await;
     } else {
         // A lost Lease ends the process, and this task with it.
         process.shutdown.begun().await;
@@ -95,7 +108,7 @@ pub(super) async fn run(process: Process) {
 fn assemble(
     process: &Process,
     release_cache: ReleaseCache,
-) -> (Context, WorkQueues, UnboundedReceiver<Changed>) {
+) -> (Context, WorkQueues, Requests<Key>, UnboundedReceiver<Changed>) {
     let (stacks, stack_requests) = queue();
     let (releases, release_requests) = queue();
     let (clusters, cluster_requests) = queue();
@@ -112,6 +125,7 @@ fn assemble(
         events: Events::new(transport, FIELD_MANAGER),
         release_cache,
         related,
+        builtin: process.builtin.clone(),
         metrics,
         triggers: Triggers { stacks, releases, clusters, commits, publishes },
     });
@@ -120,9 +134,8 @@ fn assemble(
         releases: release_requests,
         clusters: cluster_requests,
         commits: commit_requests,
-        publishes: publish_requests,
     };
-    (context, queues, changes)
+    (context, queues, publish_requests, changes)
 }
 
 /// Starts all watches. They run until the process ends.
@@ -249,16 +262,38 @@ async fn synced(context: &Context) {
 
 /// Processes the queues until the shutdown begins.
 async fn work(process: &Process, context: &Context, queues: WorkQueues) {
-    let WorkQueues { stacks, releases, clusters, commits, publishes } = queues;
+    let WorkQueues { stacks, releases, clusters, commits } = queues;
     enqueue_all(context);
-    join5(
+    join4(
         work_on(process, context, Queue::ClusterStack, stacks, stack::reconcile),
         work_on(process, context, Queue::ClusterStackRelease, releases, release::reconcile),
         work_on(process, context, Queue::Cluster, clusters, cluster::reconcile),
         work_on(process, context, Queue::Commit, commits, git_delivery::pass::reconcile),
-        work_on(process, context, Queue::Publish, publishes, publisher::reconcile),
     )
     .await;
+}
+
+/// Publishes releases until the shutdown begins. A process that does not lead writes to its own repositories alone.
+async fn publish(process: &Process, context: &Context, publishes: Requests<Key>) {
+    publisher::begin(context);
+    work_on(process, context, Queue::Publish, publishes, publisher::reconcile).await;
+}
+
+/// Makes the process ready when it can answer for a built-in stack repository, as long as there are any.
+fn watch_repositories(process: &Process, context: &Context) {
+    let (readiness, mut waits) = (process.readiness.clone(), context.builtin.waits());
+    process.tasks.spawn("readiness of the built-in stack repositories", async move {
+        loop {
+            let why = waits.borrow_and_update().clone();
+            match why {
+                Some(why) => readiness.waits_for(REPOSITORIES, &why),
+                None => readiness.has(REPOSITORIES),
+            }
+            if waits.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    });
 }
 
 /// Processes one queue.

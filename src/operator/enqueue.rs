@@ -4,6 +4,7 @@
 //! reconcile that wrote calls the same functions to enqueue other objects.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -14,7 +15,7 @@ use tracing::{info, warn};
 use super::context::Context;
 use super::git_delivery::{enqueue_pass, on_repository_event, remove_unused_clones};
 use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_owner, provider_reference};
-use super::publisher::enqueue_publish;
+use super::publisher::{enqueue_builtin, enqueue_publish};
 use crate::addons::is_orphaning;
 use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -287,7 +288,7 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
         warn!(kind = %object.kind(), object = %Key::of(&**object), "its status cannot be read, and counts as none: {why}");
     }
     if object.kind() == FluxKind::GitRepository {
-        enqueue_followers(context, object);
+        enqueue_followers(context, object, change);
         on_repository_event(context, change);
     }
     if object.kind().is_source() && object.owner_references().is_empty() {
@@ -349,11 +350,18 @@ fn enqueue_users(context: &Context, source: &FluxObject) {
 }
 
 /// Enqueues the `ClusterStack`s that follow a `GitRepository`.
-fn enqueue_followers(context: &Context, repository: &FluxObject) {
+fn enqueue_followers(context: &Context, repository: &FluxObject, change: &Change<FluxObject>) {
     let key = Key::of(repository);
+    let revision =
+        |object: &Option<Arc<FluxObject>>| Some(object.as_ref()?.status.artifact()?.revision.clone());
+    let is_fetched = revision(&change.before) != revision(&change.now);
     for stack in context.caches.stacks.all() {
         if context.source_key(&stack).as_ref() == Some(&key) {
             context.triggers.stacks.now(Key::of(&*stack));
+            // Flux may have fetched from a replica that has more.
+            if is_fetched {
+                enqueue_builtin(context, &stack);
+            }
         }
     }
 }

@@ -10,23 +10,26 @@
 use std::future::Future;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use kube::client::ClientBuilder;
 use tracing::{error, info, warn};
 
+use super::builtin::BuiltinRepositories;
 use super::metrics::Metrics;
-use super::settings::Settings;
+use super::settings::{BuiltinSettings, Settings};
 use crate::api::labels::FIELD_MANAGER;
 use crate::git;
 use crate::names::{NameError, Namespace};
 use crate::release::Digest;
 use crate::runtime::client::{self, ConnectError, Connected};
-use crate::runtime::health::{Readiness, ServeError, serve_health, serve_metrics};
+use crate::runtime::health::{Readiness, ServeError, listen, serve_health, serve_metrics};
 use crate::runtime::lease::{Candidate, Fence, Holding, LeaseError};
 use crate::runtime::shutdown::{self, Ender, Shutdown};
 use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
+use crate::serve::{Certificate, CertificateError, GitServer, ServerLimits};
 
 /// The name of the Lease.
 pub const LEASE: &str = "stackflux-leader-election";
@@ -54,6 +57,8 @@ pub struct Process {
     pub readiness: Readiness,
     /// Signals when to stop taking new work.
     pub shutdown: Shutdown,
+    /// The built-in stack repositories, for which the Git server answers.
+    pub builtin: Arc<BuiltinRepositories>,
     /// Starts tasks that run as long as the process.
     pub tasks: Tasks,
 }
@@ -70,6 +75,9 @@ pub enum ProcessError {
     /// An address is in use.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// The certificate of the Git server cannot be used.
+    #[error("the certificate of the Git server cannot be used: {0}")]
+    Certificate(#[from] CertificateError),
     /// The Lease is lost.
     #[error(transparent)]
     Lease(#[from] LeaseError),
@@ -119,6 +127,10 @@ async fn start(
     let (metrics, readiness) = (Metrics::new(), Readiness::starting(&server));
     serve_health(&tasks, &settings.health_addr, readiness.clone()).await?;
     serve_metrics(&tasks, &settings.metrics_addr, metrics.registry()).await?;
+    let builtin = Arc::new(BuiltinRepositories::default());
+    if let Some(served) = &settings.builtin {
+        serve_git(&tasks, served, builtin.clone()).await?;
+    }
     let (fence, client, holding) = match settings.election {
         None => {
             metrics.runtime.leads(true);
@@ -136,7 +148,22 @@ async fn start(
             (fence, client.build(), Some(holding))
         }
     };
-    Ok((Process { settings, client, namespace, fence, metrics, readiness, shutdown, tasks }, holding))
+    let process =
+        Process { settings, client, namespace, fence, metrics, readiness, shutdown, builtin, tasks };
+    Ok((process, holding))
+}
+
+/// Serves the built-in stack repositories until the process ends. It answers 503 as long as none is open.
+async fn serve_git(
+    tasks: &Tasks,
+    settings: &BuiltinSettings,
+    repositories: Arc<BuiltinRepositories>,
+) -> Result<(), ProcessError> {
+    let certificate = settings.certificate.as_deref().map(Certificate::open).transpose()?;
+    let (listener, _) = listen("Git", &settings.address).await?;
+    let server = GitServer::new(repositories, certificate, ServerLimits::default());
+    tasks.spawn("Git server", server.run(listener));
+    Ok(())
 }
 
 /// Runs the controllers until a signal, a lost Lease or a task that ends stops them.

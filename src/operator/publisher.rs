@@ -5,7 +5,10 @@
 //! ```
 //! It runs at an interval, and only reads if the branch has all offered releases. The stack repository is the only memory:
 //! a process that ends during publication has published a release completely or not at all.
+//!
+//! A stack repository in Git has one writer, the leader. Each replica has a built-in one of its own.
 
+mod builtin;
 mod gather;
 mod origin;
 mod publish;
@@ -22,7 +25,7 @@ use super::metrics::Queue;
 use super::reconcile::ReconcileError;
 use super::request;
 use crate::api::labels::REQUESTED_AT;
-use crate::api::{ClusterStack, Reason, Upstream};
+use crate::api::{ClusterStack, Reason, StackSource, Upstream};
 use crate::error::{Class, Classify as _};
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::Hold;
@@ -67,11 +70,19 @@ struct Repositories {
 
 /// Publishes the missing releases of the `ClusterStack` with that key.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
-    let stack = context.caches.stacks.get(key).filter(|stack| stack.metadata.deletion_timestamp.is_none());
-    let Some((stack, upstream)) = stack.as_ref().and_then(|stack| Some((stack, stack.upstream()?))) else {
+    let stack = context.caches.stacks.get(key);
+    let is_builtin = stack.as_ref().is_some_and(|stack| is_builtin(context, stack));
+    if !is_builtin {
+        builtin::close(context, key, stack.as_deref()).await?;
+    }
+    let alive = stack.as_ref().filter(|stack| is_builtin || stack.metadata.deletion_timestamp.is_none());
+    let Some((stack, upstream)) = alive.and_then(|stack| Some((stack, context.upstream(stack)?))) else {
         context.published.set(key, None);
         return Ok(Next::Await);
     };
+    if is_builtin {
+        return Ok(builtin::reconcile(context, key, stack, upstream).await);
+    }
     if stack.spec.suspend || !context.api.may_write() {
         return Ok(Next::Await);
     }
@@ -123,7 +134,7 @@ async fn act(context: &Context, facts: &Facts<'_>, decision: &Decision) -> Publi
     };
     let publication = publish_each(&decision.missing, &facts.is_current, publish).await;
     if publication.is_changed {
-        request_fetch(context, facts).await;
+        request_fetch(context, facts.followed.as_deref(), facts.now).await;
     }
     publication
 }
@@ -279,9 +290,9 @@ fn report(decision: &Decision, held: &[String]) -> Report {
 }
 
 /// Asks Flux to fetch the stack repository before its next interval.
-async fn request_fetch(context: &Context, facts: &Facts<'_>) {
-    let Some(followed) = &facts.followed else { return };
-    if let Err(error) = request::ask(context, followed, &facts.now.to_string(), &[REQUESTED_AT]).await {
+async fn request_fetch(context: &Context, followed: Option<&FluxObject>, now: Timestamp) {
+    let Some(followed) = followed else { return };
+    if let Err(error) = request::ask(context, followed, &now.to_string(), &[REQUESTED_AT]).await {
         warn!("cannot ask Flux to fetch the published releases: {error}");
     }
 }
@@ -290,9 +301,34 @@ fn hold(reason: Reason, message: String) -> Hold {
     Hold { reason, message }
 }
 
+/// Begins the publications of a process, once it knows all `ClusterStack`s.
+pub fn begin(context: &Context) {
+    let stacks = context.caches.stacks.all();
+    let served =
+        stacks.iter().filter(|stack| context.settings.builtin.is_some() && is_builtin(context, stack));
+    context.builtin.expect(served.filter_map(|stack| stack.metadata.uid.clone()));
+    for key in builtin::kept(context) {
+        context.triggers.publishes.now(key);
+    }
+    for stack in &stacks {
+        enqueue_publish(context, stack);
+    }
+}
+
+fn is_builtin(context: &Context, stack: &ClusterStack) -> bool {
+    context.settings.defaults.source_of(stack).is_some_and(StackSource::is_builtin)
+}
+
+/// Enqueues the publication of a `ClusterStack` if its stack repository is built in.
+pub fn enqueue_builtin(context: &Context, stack: &ClusterStack) {
+    if is_builtin(context, stack) {
+        context.triggers.of(Queue::Publish).now(Key::of(stack));
+    }
+}
+
 /// Enqueues the publication of a `ClusterStack` if it has or had an upstream source.
 pub fn enqueue_publish(context: &Context, stack: &ClusterStack) {
-    if stack.upstream().is_some() || context.published.get(&Key::of(stack)).is_some() {
+    if context.upstream(stack).is_some() || context.published.get(&Key::of(stack)).is_some() {
         context.triggers.of(Queue::Publish).now(Key::of(stack));
     }
 }

@@ -20,7 +20,7 @@ use single_flight::SingleFlight;
 use crate::inputs::stack::Stack;
 use crate::names::{ReleaseName, Revision};
 use crate::release::catalog::Others;
-use crate::release::{Digest, Loaded, Release};
+use crate::release::{Digest, Files, Loaded, Release};
 use crate::runtime::cache::Key;
 use crate::source::artifact::{self, Artifact, ArtifactRef, CatalogRead, Download, ReleaseSelection};
 
@@ -141,6 +141,24 @@ impl ReleaseCache {
         let content = (artifact.digest, path.to_owned(), name.clone(), expected);
         let work = Arc::clone(&self.0).read_release(artifact.clone(), content.clone());
         self.0.release_flights.join(content, work).await.unwrap_or(Err(ReleaseCacheError::Aborted))
+    }
+
+    /// Returns the files of a release below a path of an artifact.
+    pub async fn files(
+        &self,
+        artifact: &ArtifactRef,
+        path: &str,
+        name: &ReleaseName,
+    ) -> Result<Files, ReleaseCacheError> {
+        let fetched = Arc::clone(&self.0).artifact(artifact.clone()).await?;
+        let _permit = self.0.permits.acquire().await;
+        let (path, name) = (path.to_owned(), Box::new(name.clone()));
+        let read = spawn_blocking(move || match artifact::read_release(&fetched, &path, &name)? {
+            Some(Ok(loaded)) => Ok(loaded.files),
+            Some(Err(findings)) => Err(ReleaseCacheError::Unusable { name, findings }),
+            None => Err(ReleaseCacheError::NoRelease { name, path }),
+        });
+        read.await.unwrap_or(Err(ReleaseCacheError::Aborted))
     }
 }
 

@@ -3,6 +3,7 @@
 mod flags;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 pub use flags::{DefaultFlags, Flags, SettingsError};
 
@@ -30,6 +31,8 @@ pub struct Settings {
     pub election: Option<LeaseSettings>,
     /// The settings for `ClusterStack`s that do not have their own.
     pub defaults: Defaults,
+    /// The settings of the built-in stack repositories; `None` if the operator serves none.
+    pub builtin: Option<BuiltinSettings>,
     /// The management cluster.
     pub access: ClusterAccess,
     /// The namespace that the operator runs in; `None`: that of the kubeconfig's context or of the Pod.
@@ -40,6 +43,21 @@ pub struct Settings {
     pub source_controller_addr: Option<String>,
     /// The memory in MiB for each connection to a Git server, and for all together.
     pub git_memory_limit: u32,
+}
+
+/// The built-in stack repositories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltinSettings {
+    /// The address that serves them.
+    pub address: ListenAddress,
+    /// The directory of the repositories.
+    pub directory: PathBuf,
+    /// The size in MiB of all repositories above which no release is brought in.
+    pub size_limit: u32,
+    /// The directory with the certificate of the server; `None` for plain HTTP.
+    pub certificate: Option<PathBuf>,
+    /// Whether passwords may be sent over plain HTTP.
+    pub insecure_auth: bool,
 }
 
 /// The objects to watch.

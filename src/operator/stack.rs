@@ -59,6 +59,8 @@ struct Facts {
     users: Vec<User>,
     /// The objects of addons that were deleted in its clusters within the hour.
     pruned_addons: Option<Pruned>,
+    /// Whether it has an upstream source.
+    has_upstream: bool,
     /// The last report of the publisher.
     published: Option<Report>,
     /// The refusal to delete the `GitRepository` of an earlier source, in the last reconcile.
@@ -137,6 +139,7 @@ async fn gather(
             clusters::pruned(&users),
             now,
         ),
+        has_upstream: context.upstream(&stack).is_some(),
         published: context.published.get(&key),
         undeletable: context.undeletable_sources.get(&key),
         confirmed: BTreeSet::new(),

@@ -36,6 +36,9 @@ pub enum Mismatch {
     /// It uses the operator's default source.
     #[error("it has no spec.source of its own")]
     NoSource,
+    /// It has a stack repository of its own, which the operator serves.
+    #[error("its stack repository is built in: it takes its releases from {0}")]
+    BuiltIn(String),
     /// It follows another directory.
     #[error("it follows the directory {0}")]
     Directory(String),
@@ -90,6 +93,9 @@ pub fn mismatch(
     known: impl Fn(&str, &str) -> Option<Followed>,
 ) -> Option<Mismatch> {
     let Some(source) = &stack.spec.source else { return Some(Mismatch::NoSource) };
+    if let Some(upstream) = source.upstream.as_ref().filter(|_| source.is_builtin()) {
+        return Some(Mismatch::BuiltIn(upstream.url.clone()));
+    }
     let path = source.release_path().trim_start_matches("./").trim_end_matches('/');
     if path != place.stage.path {
         return Some(Mismatch::Directory(path.to_owned()));

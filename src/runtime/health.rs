@@ -119,6 +119,18 @@ async fn text(State(registry): State<Arc<Registry>>) -> Response {
     }
 }
 
+/// Listens for connections to a server. Returns also the address that it listens on.
+pub async fn listen(
+    what: &'static str,
+    address: &ListenAddress,
+) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |error| ServeError { what, address: address.clone(), error };
+    let listener = address.bind().await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    info!(address = %bound, "{what} server listens");
+    Ok((listener, bound))
+}
+
 /// Serves until the process ends, including shutdown, so that the kubelet does not restart the Pod.
 async fn serve(
     tasks: &Tasks,
@@ -126,10 +138,7 @@ async fn serve(
     address: &ListenAddress,
     router: Router,
 ) -> Result<SocketAddr, ServeError> {
-    let failed = |error| ServeError { what, address: address.clone(), error };
-    let listener = address.bind().await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
-    info!(address = %bound, "{what} server listens");
+    let (listener, bound) = listen(what, address).await?;
     tasks.spawn(format!("{what} server"), async move {
         if let Err(error) = axum::serve(listener, router).await {
             error!(%error, "{what} server failed");

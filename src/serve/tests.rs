@@ -28,7 +28,7 @@ struct One(PathBuf);
 impl Repositories for One {
     fn find(&self, identifier: &str) -> Found {
         match identifier {
-            UID => Found::At(self.0.clone()),
+            UID => Found::At { directory: self.0.clone(), login: None },
             "later" => Found::NotYet("the release is being fetched".to_owned()),
             _ => Found::Unknown,
         }
@@ -49,7 +49,7 @@ impl Served {
         repository.merge().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = GitServer::new(Arc::new(One(repository.path().to_owned())), limits);
+        let server = GitServer::new(Arc::new(One(repository.path().to_owned())), None, limits);
         tokio::spawn(server.run(listener));
         Self { directory, repository, address }
     }

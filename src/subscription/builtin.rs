@@ -29,10 +29,12 @@ pub struct BuiltinFacts<'a> {
 /// The decision about a built-in stack repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuiltinDecision {
+    /// The releases whose pinned commit is not there. An artifact of Flux may have the content.
+    pub restore: BTreeSet<ReleaseName>,
     /// The releases to bring in from upstream.
     pub missing: Vec<ReleaseName>,
-    /// The pinned releases whose commit is lost, unless an artifact of Flux still has it: upstream does not have the release,
-    /// or has another content by its name.
+    /// The pinned releases whose commit is lost, unless it is restored: upstream does not have the release, or has another
+    /// content by its name.
     pub lost: BTreeSet<ReleaseName>,
     /// The reason why the repository is not served; `None` if it is.
     pub not_yet: Option<String>,
@@ -48,8 +50,9 @@ pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {
         there.get(name).is_some_and(|other| other != commit).then(|| name.clone())
     };
     let changed: BTreeSet<ReleaseName> = pinned.iter().filter_map(is_other).collect();
+    let restore = pinned.keys().filter(absent).chain(&changed).cloned().collect();
     let Some(upstream) = upstream else {
-        return BuiltinDecision { missing: Vec::new(), lost: changed, not_yet: waits_for(&in_use) };
+        return BuiltinDecision { restore, missing: Vec::new(), lost: changed, not_yet: waits_for(&in_use) };
     };
     let (later, gone): (BTreeSet<_>, BTreeSet<_>) =
         in_use.into_iter().partition(|name| upstream.contains(*name));
@@ -57,6 +60,7 @@ pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {
     let missing: BTreeSet<&ReleaseName> = offered.chain(later.iter().copied()).collect();
     let gone = gone.into_iter().filter(|name| pinned.contains_key(*name)).cloned();
     BuiltinDecision {
+        restore,
         missing: missing.into_iter().cloned().collect(),
         lost: gone.chain(changed).collect(),
         not_yet: waits_for(&later),

@@ -103,7 +103,7 @@ const PATH: &str = "(/|[.]{1,2}|[a-z]){0,6}|[a-z]{254,258}";
 const AUTHOR: &str = "[<>a-z\n\r ]{0,5}|[a-zé]{253,257}";
 
 /// Fields of the spec, and texts for each around what is valid and around its limits.
-const FIELDS: [(&str, &str); 36] = [
+const FIELDS: [(&str, &str); 37] = [
     ("/provider", "[a-z0-9]{62,64}|[a-zA-Z0-9-]{0,4}"),
     ("/name", "[a-z0-9]{62,64}|[a-zA-Z0-9-]{0,4}"),
     ("/kubernetesVersion", "[0-9]{1,7}[.][0-9]{1,8}"),
@@ -113,6 +113,7 @@ const FIELDS: [(&str, &str); 36] = [
     ("/source/path", PATH),
     ("/source/gitRepositoryRef/name", NAME),
     ("/source/gitRepositoryRef/namespace", "[-.a-z0-9A]{0,5}|[a-z]{62,65}"),
+    ("/source/secretRef/name", NAME),
     ("/source/git/url", URL),
     ("/source/git/path", PATH),
     ("/source/git/ref/tag", "v1"),
@@ -261,7 +262,9 @@ fn read(object: Value) -> Option<ClusterStack> {
 
 /// With every field that has a rule.
 fn full() -> Value {
-    let reference = json!({"gitRepositoryRef": {"name": "stacks", "namespace": "flux"}, "path": "releases"});
+    let reference = json!({
+        "gitRepositoryRef": {"name": "stacks", "namespace": "flux"}, "path": "releases", "secretRef": {"name": "stacks"},
+    });
     cluster_stack("stack", "default", &json!({"source": reference}))
 }
 

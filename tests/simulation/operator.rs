@@ -127,6 +127,7 @@ impl Operator {
             events: Events::new(transport, "stackflux"),
             release_cache: Repository::shared().release_cache.clone(),
             related,
+            builtin: Arc::default(),
             metrics,
             triggers: Triggers { stacks, releases, clusters, commits, publishes },
         });

@@ -5,11 +5,12 @@ mod platform;
 use std::fmt;
 
 use super::{
-    ADDON_NAMES, AUTHOR, BRANCH, CERTIFICATES_OF_OCI, CHANNEL, COMPONENT_URL, CREDENTIALS, EITHER_SOURCE,
-    GIT_DELIVERY, HTTP_URL, INSECURE, KUBERNETES_VERSION, MAX_ADDONS, MAX_CREDENTIALS, MAX_LABEL,
-    MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH, PATH_OF_REFERENCE,
-    PROVIDER, PROVIDER_OF_ADDRESS, PROVIDER_REFERENCE, REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME,
-    UPSTREAM, UPSTREAM_URL, URL, VERIFY_GIT, VERIFY_OCI, VERSIONS, VERSIONS_OF_CHANNEL,
+    ADDON_NAMES, AUTHOR, BRANCH, BUILTIN_SECRET, CERTIFICATES_OF_OCI, CHANNEL, COMPONENT_URL, CREDENTIALS,
+    EITHER_SOURCE, GIT_DELIVERY, HTTP_URL, INSECURE, KUBERNETES_VERSION, MAX_ADDONS, MAX_CREDENTIALS,
+    MAX_LABEL, MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH,
+    PATH_OF_REFERENCE, PROVIDER, PROVIDER_OF_ADDRESS, PROVIDER_REFERENCE, PUSH, REVISION_HISTORY, Rule,
+    SECRET_KEY, SECRET_NAME, UPSTREAM, UPSTREAM_URL, URL, VERIFY_GIT, VERIFY_OCI, VERSIONS,
+    VERSIONS_OF_CHANNEL,
 };
 use crate::api::components::{
     ComponentCredentials, ComponentProvider, ComponentSettings, ComponentSignatures, ComponentVerification,
@@ -91,10 +92,19 @@ impl Violations {
     }
 
     fn source(&mut self, source: &StackSource) {
-        self.check(source.git.is_some() != source.git_repository_ref.is_some(), "spec.source", EITHER_SOURCE);
+        let is_either = source.git.is_some() != source.git_repository_ref.is_some();
+        self.check(is_either || source.is_builtin(), "spec.source", EITHER_SOURCE);
         let path_belongs = source.path.is_none() || source.git_repository_ref.is_some();
         self.check(path_belongs, "spec.source", PATH_OF_REFERENCE);
         self.check(has_target(source), "spec.source", UPSTREAM);
+        let pushes = |upstream: &Upstream| {
+            upstream.push_secret_ref.is_some() || upstream.commit != GitCommit::default()
+        };
+        let is_pushed = source.git.is_some() || !source.upstream.as_ref().is_some_and(pushes);
+        self.check(is_pushed, "spec.source", PUSH);
+        let is_served = source.git.is_none() && source.git_repository_ref.is_none();
+        self.check(source.secret_ref.is_none() || is_served, "spec.source", BUILTIN_SECRET);
+        self.secret(source.secret_ref.as_ref(), "spec.source.secretRef");
         if let Some(path) = &source.path {
             self.check(is_inside(path), "spec.source.path", PATH);
         }
@@ -255,7 +265,8 @@ fn has_target(source: &StackSource) -> bool {
         let others = |of: &GitReference| [&of.tag, &of.commit, &of.semver, &of.name].map(Option::is_some);
         git.reference.as_ref().is_none_or(|of| others(of) == [false; 4])
     };
-    source.upstream.is_none() || source.git.as_ref().is_some_and(has_branch)
+    let is_target = source.git_repository_ref.is_none() && source.git.as_ref().is_none_or(has_branch);
+    source.upstream.is_none() || is_target
 }
 
 fn is_inside(path: &str) -> bool {

@@ -195,7 +195,7 @@ fn followed(
     let recorded = stack.spec_digest_of(&key.to_string());
     let facts = SourceFacts {
         found: Some(found),
-        is_ours: stack.spec.source.as_ref().is_some_and(|source| source.git.is_some()),
+        is_ours: stack.spec.source.as_ref().is_some_and(|source| source.git_repository_ref.is_none()),
         expected: Some(recorded.map_or_else(|| found.spec_digest.clone(), SpecDigest::kept)),
         old: stack.status.as_ref().and_then(|status| status.source.as_ref()),
         is_read: false,

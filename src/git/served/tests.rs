@@ -103,3 +103,13 @@ fn repository_has_one_writer_and_survives_its_end() {
     served.add(&name(1), &release(1)).unwrap();
     assert_eq!(served.merge().unwrap(), main, "it is as it was");
 }
+
+#[test]
+fn size_of_a_directory_counts_all_files() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("a/b")).unwrap();
+    fs::write(directory.path().join("a/one"), "12345").unwrap();
+    fs::write(directory.path().join("a/b/two"), "123").unwrap();
+    assert_eq!(directory_size(directory.path()).unwrap(), 8);
+    assert!(directory_size(&directory.path().join("none")).is_err());
+}

@@ -14,7 +14,7 @@ use crate::plan::existing::is_marked;
 use crate::runtime::cache::Key;
 
 /// Timeout for listing releases. Each response has its own limit, but a host can send many of them slowly.
-const LIST_TIMEOUT: Duration = Duration::from_mins(5);
+pub(super) const LIST_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Gathers the facts about a publication.
 #[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
@@ -47,7 +47,9 @@ async fn repositories(
 ) -> Result<Repositories, Stop> {
     let Some(git) = stack.spec.source.as_ref().and_then(|source| source.git.as_ref()) else {
         // The CRD's rules reject this.
-        return Err(hold(Reason::Invalid, "source.upstream requires source.git".to_owned()).into());
+        return Err(
+            hold(Reason::Invalid, "source.upstream excludes source.gitRepositoryRef".to_owned()).into()
+        );
     };
     let origin = origin::open(context, &key.namespace, upstream).await?;
     let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
@@ -57,7 +59,7 @@ async fn repositories(
     Ok(Repositories { origin, listing, target, there })
 }
 
-fn followed(context: &Context, stack: &ClusterStack) -> Option<Arc<FluxObject>> {
+pub(super) fn followed(context: &Context, stack: &ClusterStack) -> Option<Arc<FluxObject>> {
     let found = context.caches.flux.get(FluxKind::GitRepository, &context.source_key(stack)?)?;
     is_marked((&*found).into()).then_some(found)
 }

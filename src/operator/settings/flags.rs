@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use jiff::SignedDuration;
 
-use super::{Settings, WatchSettings};
+use super::{BuiltinSettings, Settings, WatchSettings};
 use crate::api::git_commit::LocalReference;
-use crate::api::{self, GitReference, GitRepositoryReference, GitSource, StackSource};
+use crate::api::{self, GitReference, GitRepositoryReference, GitSource, StackSource, Upstream};
 use crate::inputs::defaults::Defaults;
 use crate::names::{Namespace, ObjectName};
 use crate::runtime::client::ClusterAccess;
@@ -18,11 +18,15 @@ use crate::runtime::lease::LeaseSettings;
 use crate::runtime::logs::{LogEncoding, LogLevel, LogSettings};
 
 const ELECTION: &str = "Leader election";
+const BUILTIN: &str = "Built-in stack repositories";
 const SOURCE: &str = "Default source";
 const CLUSTER: &str = "Management cluster";
 
 /// The flag that other flags of the default source's URL require.
 const URL: &str = "default-source-url";
+
+/// The flag that other flags of the built-in stack repositories require.
+const BUILTIN_URL: &str = "builtin-url";
 
 /// The flags that name the default source.
 const SOURCE_GROUP: &str = "default-source";
@@ -36,6 +40,9 @@ pub enum SettingsError {
          must be longer than --leader-election-retry-period ({2:?})"
     )]
     Election(Duration, Duration, Duration),
+    /// The URL does not say what the server speaks.
+    #[error("--builtin-url={0} requires {1}")]
+    Scheme(String, &'static str),
     /// The default source would be invalid in a `ClusterStack`.
     #[error("invalid default source: {0}")]
     Source(&'static str),
@@ -76,6 +83,8 @@ pub struct Flags {
     git_memory_limit: u32,
     #[command(flatten)]
     defaults: DefaultFlags,
+    #[command(flatten, next_help_heading = BUILTIN)]
+    builtin: BuiltinFlags,
     #[command(flatten, next_help_heading = ELECTION)]
     election: ElectionFlags,
     #[command(flatten, next_help_heading = CLUSTER)]
@@ -101,6 +110,31 @@ struct ElectionFlags {
     leader_election_retry_period: Duration,
 }
 
+#[derive(Debug, Args)]
+struct BuiltinFlags {
+    /// Address to serve the repositories at
+    #[arg(id = "builtin-addr", long, value_name = "ADDRESS", default_value = ":9080")]
+    addr: ListenAddress,
+    /// Directory of the repositories
+    ///
+    /// If it is lost, the operator brings the releases in again, with the same commits.
+    #[arg(id = "builtin-path", long, value_name = "DIRECTORY", default_value = "/data")]
+    path: PathBuf,
+    /// Size in MiB of all repositories above which the operator brings in no release
+    #[arg(id = "builtin-size-limit", long, value_name = "MIB", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    size_limit: u32,
+    /// Directory with the certificate (tls.crt) and key (tls.key) of the server, which are read again when they change
+    ///
+    /// The default is plain HTTP. The scheme of --builtin-url must be https, and the key ca.crt of the Secret
+    /// that spec.source.secretRef names must have the authority, unless Flux knows it.
+    #[arg(id = "builtin-cert-dir", long, value_name = "DIRECTORY", requires = BUILTIN_URL)]
+    cert_dir: Option<PathBuf>,
+    /// Accept passwords over plain HTTP
+    #[arg(id = "builtin-insecure-auth", long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set, num_args = 0..=1,
+        require_equals = true, default_missing_value = "true", requires = BUILTIN_URL)]
+    insecure_auth: bool,
+}
+
 /// The flags about what `ClusterStack`s may refer to, and about those that do not set something. Commands that plan like the
 /// operator have them too.
 #[derive(Clone, Debug, Args)]
@@ -118,6 +152,11 @@ pub struct DefaultFlags {
     /// ClusterStack's namespace.
     #[arg(long, value_name = "NAME")]
     default_service_account: Option<ObjectName>,
+    /// URL at which source-controller reaches the built-in stack repositories; without it there are none
+    ///
+    /// A ClusterStack whose source has only upstream has a built-in stack repository, which the operator serves.
+    #[arg(id = BUILTIN_URL, long, value_name = "URL", value_parser = server_url, help_heading = BUILTIN)]
+    builtin_url: Option<String>,
     #[command(flatten, next_help_heading = SOURCE)]
     source: SourceFlags,
 }
@@ -151,6 +190,16 @@ struct SourceFlags {
     #[arg(long = "default-source-git-repository", value_name = "NAMESPACE/NAME", value_parser = repository,
         group = SOURCE_GROUP, conflicts_with = URL)]
     git_repository: Option<GitRepositoryReference>,
+    /// Address of published releases (oci:// or github://), for ClusterStacks without spec.source
+    ///
+    /// Each of these ClusterStacks has a built-in stack repository.
+    #[arg(long = "default-upstream", value_name = "ADDRESS", requires = BUILTIN_URL, group = SOURCE_GROUP,
+        conflicts_with_all = [URL, "git_repository", "path"])]
+    upstream: Option<String>,
+    /// Use HTTP without TLS for --default-upstream
+    #[arg(long = "default-upstream-insecure", value_name = "BOOL", default_value_t = false, action = ArgAction::Set,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", requires = "upstream")]
+    upstream_insecure: bool,
 }
 
 #[derive(Debug, Args)]
@@ -189,6 +238,7 @@ impl Flags {
             metrics_addr: self.metrics_addr,
             health_addr: self.health_addr,
             election: self.election.settings()?,
+            builtin: self.builtin.settings(self.defaults.builtin_url.as_deref())?,
             defaults: self.defaults.defaults()?,
             access: ClusterAccess { kubeconfig, context },
             runtime_namespace,
@@ -196,6 +246,27 @@ impl Flags {
             source_controller_addr,
             git_memory_limit: self.git_memory_limit,
         })
+    }
+}
+
+impl BuiltinFlags {
+    fn settings(self, url: Option<&str>) -> Result<Option<BuiltinSettings>, SettingsError> {
+        let Some(url) = url else { return Ok(None) };
+        let needed = match (url.starts_with("https://"), &self.cert_dir) {
+            (true, None) => Some("--builtin-cert-dir"),
+            (false, Some(_)) => Some("the scheme https, because --builtin-cert-dir is set"),
+            _ => None,
+        };
+        if let Some(needed) = needed {
+            return Err(SettingsError::Scheme(url.to_owned(), needed));
+        }
+        Ok(Some(BuiltinSettings {
+            address: self.addr,
+            directory: self.path,
+            size_limit: self.size_limit,
+            certificate: self.cert_dir,
+            insecure_auth: self.insecure_auth,
+        }))
     }
 }
 
@@ -217,21 +288,21 @@ impl ElectionFlags {
 impl DefaultFlags {
     /// Returns the flags of which a command knows that they are given; the others require one of them.
     #[must_use]
-    pub fn flags(&self) -> [(&'static str, bool); 4] {
+    pub fn flags(&self) -> [(&'static str, bool); 6] {
         [
             ("--no-cross-namespace-refs", self.no_cross_namespace_refs),
             ("--default-service-account", self.default_service_account.is_some()),
             ("--default-source-url", self.source.url.is_some()),
             ("--default-source-git-repository", self.source.git_repository.is_some()),
+            ("--default-upstream", self.source.upstream.is_some()),
+            ("--builtin-url", self.builtin_url.is_some()),
         ]
     }
 
     /// Returns the settings that the flags describe.
     pub fn defaults(self) -> Result<Defaults, SettingsError> {
-        let Self { no_cross_namespace_refs, default_service_account, source } = self;
+        let Self { no_cross_namespace_refs, default_service_account, builtin_url, source } = self;
         let (source, service_account) = (source.source()?, default_service_account);
-        // The operator serves no repositories yet.
-        let builtin_url = None;
         Ok(Defaults { source, service_account, no_cross_namespace_refs, builtin_url })
     }
 }
@@ -240,15 +311,18 @@ impl SourceFlags {
     /// Returns the source that the flags describe.
     fn source(self) -> Result<Option<StackSource>, SettingsError> {
         let path = self.path;
-        let source = match (self.url, self.git_repository) {
-            (None, None) => return Ok(None),
-            (_, Some(reference)) => StackSource {
-                git: None,
+        let source = match (self.url, self.git_repository, self.upstream) {
+            (None, None, None) => return Ok(None),
+            (None, None, Some(url)) => {
+                let upstream = Upstream { insecure: self.upstream_insecure, ..Upstream::at(url) };
+                StackSource { upstream: Some(upstream), ..StackSource::default() }
+            }
+            (_, Some(reference), _) => StackSource {
                 git_repository_ref: Some(reference),
                 path: Some(path),
-                upstream: None,
+                ..StackSource::default()
             },
-            (Some(url), None) => {
+            (Some(url), None, _) => {
                 let branch = Some(self.branch);
                 let git = GitSource {
                     url,
@@ -260,7 +334,7 @@ impl SourceFlags {
                     provider: None,
                     proxy_secret_ref: None,
                 };
-                StackSource { git: Some(git), git_repository_ref: None, path: None, upstream: None }
+                StackSource { git: Some(git), ..StackSource::default() }
             }
         };
         match source.validate().first() {
@@ -285,6 +359,14 @@ fn repository(text: &str) -> Result<GitRepositoryReference, String> {
         namespace.parse().map_err(|error: crate::names::NameError| error.to_string())?;
     let name: ObjectName = name.parse().map_err(|error: crate::names::NameError| error.to_string())?;
     Ok(GitRepositoryReference { name: name.to_string(), namespace: Some(namespace.to_string()) })
+}
+
+fn server_url(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let host = host.filter(|host| !host.is_empty() && !host.contains(['@', '?', '#']));
+    host.map(|_| text.to_owned()).ok_or_else(|| {
+        format!("invalid URL {text:?}: expected http://<host>[:<port>] or https://<host>[:<port>]")
+    })
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {

@@ -192,7 +192,9 @@ fn components(facts: &Facts) -> Option<(Report, bool)> {
 
 /// Reports whether all offered upstream releases are published; `None` if the `ClusterStack` has no upstream source.
 fn published(facts: &Facts) -> Option<Report> {
-    facts.stack.upstream()?;
+    if !facts.has_upstream {
+        return None;
+    }
     if facts.stack.spec.suspend {
         return Some(suspended());
     }

@@ -100,6 +100,7 @@ fn facts() -> Facts {
         confirmed: [name("v0")].into(),
         users: Vec::new(),
         pruned_addons: None,
+        has_upstream: false,
         published: None,
         undeletable: None,
     }

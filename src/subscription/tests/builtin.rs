@@ -34,8 +34,8 @@ struct Case {
 }
 
 impl Case {
-    /// Missing and lost releases, and those that the repository waits for.
-    fn decide(&self) -> (String, String, String) {
+    /// Releases to restore, missing and lost ones, and those that the repository waits for.
+    fn decide(&self) -> [String; 4] {
         let upstream = self.upstream.map(names);
         let facts = BuiltinFacts {
             wanted: &names(self.wanted),
@@ -44,38 +44,39 @@ impl Case {
             there: &commits(self.there),
             upstream: upstream.as_ref(),
         };
-        let BuiltinDecision { missing, lost, not_yet } = decide_builtin(&facts);
+        let BuiltinDecision { restore, missing, lost, not_yet } = decide_builtin(&facts);
         let short = |name: &ReleaseName| name.to_string().chars().last();
         let waits = not_yet.unwrap_or_default();
         let waits = waits.split(", ").filter_map(|name| name.chars().last());
-        (missing.iter().filter_map(short).collect(), lost.iter().filter_map(short).collect(), waits.collect())
+        let [restore, lost] = [restore, lost].map(|all| all.iter().filter_map(short).collect());
+        [restore, missing.iter().filter_map(short).collect(), lost, waits.collect()]
     }
 }
 
 #[test]
 fn repository_is_served_when_it_has_all_that_is_in_use() {
     let empty = || Case { wanted: "", pinned: "", fetched: "", there: "", upstream: Some("123") };
-    for (case, missing, lost, waits) in [
+    for (case, expected) in [
         // A new ClusterStack: only what it offers, and an empty repository may be served.
-        (Case { wanted: "3", ..empty() }, "3", "", ""),
-        (Case { wanted: "3", there: "3", ..empty() }, "", "", ""),
-        (Case { wanted: "39", ..empty() }, "3", "", ""),
-        (Case { wanted: "3", upstream: None, ..empty() }, "", "", ""),
+        (Case { wanted: "3", ..empty() }, ["", "3", "", ""]),
+        (Case { wanted: "3", there: "3", ..empty() }, ["", "", "", ""]),
+        (Case { wanted: "39", ..empty() }, ["", "3", "", ""]),
+        (Case { wanted: "3", upstream: None, ..empty() }, ["", "", "", ""]),
         // The volume was lost.
-        (Case { wanted: "3", pinned: "1", fetched: "12", ..empty() }, "123", "", "12"),
-        (Case { wanted: "3", pinned: "1", fetched: "12", there: "1", ..empty() }, "23", "", "2"),
-        (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", ..empty() }, "3", "", ""),
-        (Case { wanted: "3", pinned: "1", fetched: "12", upstream: None, ..empty() }, "", "", "12"),
-        (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", upstream: None }, "", "", ""),
+        (Case { wanted: "3", pinned: "1", fetched: "12", ..empty() }, ["1", "123", "", "12"]),
+        (Case { wanted: "3", pinned: "1", fetched: "12", there: "1", ..empty() }, ["", "23", "", "2"]),
+        (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", ..empty() }, ["", "3", "", ""]),
+        (Case { wanted: "3", pinned: "1", fetched: "12", upstream: None, ..empty() }, ["1", "", "", "12"]),
+        (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", upstream: None }, ["", "", "", ""]),
         // Upstream has withdrawn releases.
-        (Case { pinned: "1", fetched: "12", there: "12", upstream: Some(""), ..empty() }, "", "", ""),
-        (Case { pinned: "1", fetched: "12", upstream: Some("2"), ..empty() }, "2", "1", "2"),
-        (Case { pinned: "1", fetched: "12", there: "2", upstream: Some("2"), ..empty() }, "", "1", ""),
-        (Case { fetched: "1", upstream: Some(""), ..empty() }, "", "", ""),
+        (Case { pinned: "1", fetched: "12", there: "12", upstream: Some(""), ..empty() }, ["", "", "", ""]),
+        (Case { pinned: "1", fetched: "12", upstream: Some("2"), ..empty() }, ["1", "2", "1", "2"]),
+        (Case { pinned: "1", fetched: "12", there: "2", upstream: Some("2"), ..empty() }, ["1", "", "1", ""]),
+        (Case { fetched: "1", upstream: Some(""), ..empty() }, ["", "", "", ""]),
         // Upstream has changed a release: what is there stays, and a pin to the other content is lost.
-        (Case { wanted: "1", pinned: "1", fetched: "1", there: "1'", ..empty() }, "", "1", ""),
-        (Case { pinned: "1", there: "1'", upstream: None, ..empty() }, "", "1", ""),
+        (Case { wanted: "1", pinned: "1", fetched: "1", there: "1'", ..empty() }, ["1", "", "1", ""]),
+        (Case { pinned: "1", there: "1'", upstream: None, ..empty() }, ["1", "", "1", ""]),
     ] {
-        assert_eq!(case.decide(), (missing.to_owned(), lost.to_owned(), waits.to_owned()));
+        assert_eq!(case.decide(), expected);
     }
 }

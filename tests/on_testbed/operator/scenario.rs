@@ -25,7 +25,7 @@ pub(crate) use at_once::at_once;
 pub(crate) use long::long;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
-pub(crate) const TIMEOUT: Duration = Duration::from_mins(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(10);
 /// The first release of the example, and so the class of its clusters.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.

@@ -53,10 +53,11 @@ fn run(arguments: &[&str]) -> Result<String> {
 fn environment(testbed: &Testbed) -> String {
     let management = testbed.management();
     format!(
-        "export KUBECONFIG='{}' KUBECTL='{}' STACKS='{}'\n",
+        "export KUBECONFIG='{}' KUBECTL='{}' STACKS='{}' REGISTRY='{}'\n",
         management.kubeconfig().display(),
         management.kubectl_path().display(),
         testbed.git().url("stacks"),
+        testbed.registry().address(),
     )
 }
 

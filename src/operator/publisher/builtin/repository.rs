@@ -1,0 +1,100 @@
+//! The repository on disk, used on separate threads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::super::super::builtin::BuiltinRepositories;
+use super::super::{Stop, hold};
+use crate::api::Reason;
+use crate::error::Classify as _;
+use crate::git::{CommitId, GitError, ServedRepository, directory_size, subdirectories};
+use crate::names::{ReleaseName, Revision};
+use crate::publish::{Prepared, PublishError, Published, builtin};
+use crate::release::{Files, Limits};
+use crate::runtime::cache::Key;
+use crate::source::origin::Fetched;
+
+/// Opens the repository in a directory.
+pub(super) async fn open(directory: PathBuf) -> Result<Arc<ServedRepository>, Stop> {
+    blocking(move || Ok(Arc::new(ServedRepository::open(&directory)?))).await
+}
+
+/// Returns the releases in a repository, with their commits.
+pub(super) async fn releases(
+    repository: &Arc<ServedRepository>,
+) -> Result<BTreeMap<ReleaseName, Revision>, Stop> {
+    let repository = repository.clone();
+    blocking(move || {
+        let commits = repository.releases()?.into_iter();
+        Ok(commits.filter_map(|(name, commit)| Some((name, commit.to_string().parse().ok()?))).collect())
+    })
+    .await
+}
+
+/// Checks a release and adds it.
+pub(super) async fn publish(
+    repository: &Arc<ServedRepository>,
+    fetched: Fetched,
+) -> Result<Published<CommitId>, Stop> {
+    let repository = repository.clone();
+    blocking(move || builtin::publish(&repository, &Prepared::of(fetched, &Limits::default())?)).await
+}
+
+/// Adds the files of a release, which replace those of its name.
+pub(super) async fn restore(
+    repository: &Arc<ServedRepository>,
+    name: ReleaseName,
+    files: Files,
+) -> Result<(), Stop> {
+    let repository = repository.clone();
+    blocking(move || {
+        repository.add(&name, &files)?;
+        repository.merge()?;
+        Ok(())
+    })
+    .await
+}
+
+/// Returns the size in bytes of all files below a directory.
+pub(super) async fn size(directory: PathBuf) -> Result<u64, Stop> {
+    blocking(move || Ok(directory_size(&directory)?)).await
+}
+
+/// Returns the UIDs of the `ClusterStack`s of this name that have a repository.
+pub(super) fn uids(below: &Path, key: &Key) -> Vec<String> {
+    subdirectories(&below.join(&key.namespace).join(&key.name))
+}
+
+/// Returns the keys of the `ClusterStack`s that have a repository, also those that are gone.
+pub(super) fn keys(below: &Path) -> Vec<Key> {
+    let of = |namespace: String| {
+        let names = subdirectories(&below.join(&namespace)).into_iter();
+        names.map(move |name| Key::new(&namespace, &name))
+    };
+    subdirectories(below).into_iter().flat_map(of).collect()
+}
+
+/// Removes the repository of a `ClusterStack`.
+pub(super) async fn remove(below: &Path, key: &Key, uid: &str) {
+    let directory = BuiltinRepositories::directory(below, key, uid);
+    let removed = spawn_blocking(move || (fs::remove_dir_all(&directory), directory)).await;
+    if let Ok((Err(error), directory)) = removed {
+        warn!(%error, directory = %directory.display(), "cannot remove a built-in stack repository");
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, PublishError> + Send + 'static,
+) -> Result<T, Stop> {
+    match spawn_blocking(work).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
+        Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),
+        Err(error) => Err(hold(Reason::PublishFailed, format!("the worker thread failed: {error}")).into()),
+    }
+}
