@@ -44,7 +44,7 @@ pub use fetch::Reference;
 pub use hosts::{HostKeyError, KnownHosts};
 pub use limits::{TransferLimits, set_connection_memory};
 pub use log::LogEntry;
-pub use served::{ServedRepository, directory_size, subdirectories};
+pub use served::{ServedRepository, directory_size};
 pub use sign::{SignError, Signer};
 pub use snapshot::{Entry, EntryKind, Snapshot};
 pub use transfer::Pushed;

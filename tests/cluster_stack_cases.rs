@@ -156,6 +156,7 @@ fn admitted() -> Vec<Case> {
         json!({"source": {"upstream": {"url": "github://SovereignCloudStack/cluster-stacks", "interval": null, "verify": {"provider": null}, "commit": null}}}),
         json!({"source": {"upstream": {"url": "oci://[::1]:5000/kaas/cluster-stacks"}}}),
         json!({"source": {"git": null, "upstream": {"pushSecretRef": null, "commit": null}}}),
+        json!({"source": {"git": null, "upstream": {"pushSecretRef": null, "commit": {"signingKey": null}}}}),
         json!({"source": {
             "git": null, "upstream": {"pushSecretRef": null, "commit": null}, "secretRef": {"name": "stacks"},
         }}),
@@ -295,7 +296,7 @@ fn refused_by_rules_of_the_source() -> Vec<Case> {
         ),
         rules(
             "spec.source",
-            "source.upstream.pushSecretRef and source.upstream.commit require source.git",
+            "source.upstream.pushSecretRef and source.upstream.commit.signingKey require source.git",
             vec![
                 json!({"source": {"git": null, "upstream": {"commit": null}}}),
                 json!({"source": {"git": null, "upstream": {"pushSecretRef": null}}}),

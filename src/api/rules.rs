@@ -172,8 +172,9 @@ rules! {
     UPSTREAM: "!has(self.upstream) || (!has(self.gitRepositoryRef) && (!has(self.git) || !has(self.git.ref) || \
         !(has(self.git.ref.tag) || has(self.git.ref.commit) || has(self.git.ref.semver) || has(self.git.ref.name))))",
         "source.upstream excludes source.gitRepositoryRef, and beside it source.git.ref may name only a branch";
-    PUSH: "has(self.git) || !has(self.upstream) || !(has(self.upstream.pushSecretRef) || has(self.upstream.commit))",
-        "source.upstream.pushSecretRef and source.upstream.commit require source.git";
+    PUSH: "has(self.git) || !has(self.upstream) || !(has(self.upstream.pushSecretRef) || (has(self.upstream.commit) && \
+        has(self.upstream.commit.signingKey)))",
+        "source.upstream.pushSecretRef and source.upstream.commit.signingKey require source.git";
     BUILTIN_SECRET: "!has(self.secretRef) || !(has(self.git) || has(self.gitRepositoryRef))",
         "source.secretRef is for the stack repository that the operator serves; with source.git, set source.git.secretRef";
     UPSTREAM_URL: "self.matches('^(oci://[^/@]+/[^:@]+|github://[^@]+)$')",

@@ -26,8 +26,8 @@ use forward::Forward;
 /// pushes it to a branch of another repository with the same commits. Each release stays pinned to its commit, so that no
 /// addon is upgraded when the ClusterStack follows the other repository.
 ///
-/// The operator's Git server is reached by `kubectl port-forward`. The branch must not exist, or have what is pushed before;
-/// nothing is overwritten. Prints what to set in the ClusterStack.
+/// The operator's Git server is reached by `kubectl port-forward`. The branch must not exist: nothing is overwritten. Prints what
+/// to set in the ClusterStack.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Push the stack repository of a ClusterStack to an empty repository
@@ -62,6 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         Ok((text(&source.data, &["spec", "url"]).to_owned(), credentials))
     })?;
     let forward = Forward::to(&url, arguments.builtin_addr.as_deref(), &arguments.connection.flags())?;
+    let credentials = Credentials { plain_http: forward.is_encrypted(), ..credentials };
     let from = Access { url: forward.url.parse()?, credentials };
     let clone = BareRepository::temporary(from).map_err(|error| git_access::explain(&error))?;
     let main =
@@ -90,11 +91,10 @@ fn push(clone: BareRepository, to: Access, branch: &str, commit: CommitId) -> Re
         CliError::usage(format!("branch {branch} of {} has other commits", clone.access().url))
             .hint("name another branch with --branch, or an empty repository with --to")
     };
-    let is_ancestor = is.map(|is| clone.is_ancestor(is, commit)).transpose();
-    if is_ancestor.map_err(|error| git_access::explain(&error))? == Some(false) {
+    if is.is_some() {
         return Err(occupied());
     }
-    match clone.push(commit, branch, is).map_err(|error| git_access::explain(&error))? {
+    match clone.push(commit, branch, None).map_err(|error| git_access::explain(&error))? {
         Pushed::Done => Ok(()),
         Pushed::Rejected(_) => Err(occupied()),
     }
@@ -103,17 +103,17 @@ fn push(clone: BareRepository, to: Access, branch: &str, commit: CommitId) -> Re
 /// Reads the GitRepository of a ClusterStack, whose stack repository has to be built in.
 async fn source(session: &Session, name: &str) -> Result<DynamicObject, CliError> {
     let stack = Target::new(session, Named::Clusterstack, name).get().await?;
-    let source = stack.data.pointer("/spec/source");
-    let has = |field: &str| source.is_some_and(|source| source.get(field).is_some());
-    if has("git") || has("gitRepositoryRef") {
-        let message = format!("ClusterStack {}/{name} has a stack repository of its own", session.namespace);
-        return Err(CliError::usage(message).hint("clone it with git"));
-    }
     let kind = GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", "GitRepository");
     let kind = kube::core::ApiResource::from_gvk_with_plural(&kind, "gitrepositories");
     let api: Api<DynamicObject> = Api::namespaced_with(session.client(), &session.namespace, &kind);
     let catalog = catalog_name(name).map_err(|error| CliError::usage(error.to_string()))?;
-    api.get(catalog.as_str()).await.map_err(|error| session.failed(&error))
+    let source = api.get(catalog.as_str()).await.map_err(|error| session.failed(&error))?;
+    let own = format!("/{}.git", stack.metadata.uid.as_deref().unwrap_or_default());
+    if !text(&source.data, &["spec", "url"]).ends_with(&own) {
+        let message = format!("ClusterStack {}/{name} has no built-in stack repository", session.namespace);
+        return Err(CliError::usage(message).hint("clone the repository of its source with git"));
+    }
+    Ok(source)
 }
 
 /// Reads the Secret that the GitRepository names, if any.
@@ -127,7 +127,5 @@ async fn credentials(session: &Session, source: &DynamicObject) -> Result<Creden
     let data: BTreeMap<String, Vec<u8>> =
         secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
     let credentials = Credentials::from_secret(&format!("{}/{name}", session.namespace), &data);
-    let credentials = credentials.map_err(|error| CliError::usage(error.to_string()))?;
-    // The connection goes through the API server.
-    Ok(Credentials { plain_http: true, ..credentials })
+    credentials.map_err(|error| CliError::usage(error.to_string()))
 }

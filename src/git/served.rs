@@ -1,12 +1,13 @@
 //! A bare repository that this process serves: the releases of the built-in stack repository.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git2::{BranchType, Commit, Oid, Repository};
+use git2::{Branch, BranchType, Commit, ErrorCode, Oid, Repository, TreeWalkMode, TreeWalkResult};
 use jiff::Timestamp;
+use tracing::warn;
 
 use super::clone::{Lock, create};
 use super::error::found;
@@ -48,6 +49,22 @@ impl ServedRepository {
         &self.path
     }
 
+    /// Whether it has releases of an upstream with credentials.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.private().exists()
+    }
+
+    /// Records that it has releases of an upstream with credentials, for ever.
+    pub fn set_private(&self) -> Result<(), GitError> {
+        let mark = self.private();
+        File::create(&mark).and_then(|file| file.sync_all()).map_err(GitError::io(&mark))
+    }
+
+    fn private(&self) -> PathBuf {
+        self.path.with_file_name("private")
+    }
+
     /// Returns the commits of the releases that it has.
     pub fn releases(&self) -> Result<BTreeMap<ReleaseName, CommitId>, GitError> {
         commits(&Repository::open_bare(&self.path)?)
@@ -79,12 +96,18 @@ impl ServedRepository {
         Ok(commit)
     }
 
-    /// Makes the merge of all releases. Returns its commit; `None` without releases.
+    /// Makes the merge of all releases, unless it is there. Returns its commit; `None` without releases.
     pub fn merge(&self) -> Result<Option<CommitId>, GitError> {
         let repository = Repository::open_bare(&self.path)?;
         let releases = commits(&repository)?;
         if releases.is_empty() {
             return Ok(None);
+        }
+        let main = self.main()?;
+        if let Some(main) = main
+            && repository.find_commit(main.0)?.parent_ids().eq(releases.values().map(|commit| commit.0))
+        {
+            return Ok(Some(main));
         }
         let (mut edit, mut parents) = (Edit::default(), Vec::new());
         for (name, commit) in releases {
@@ -104,40 +127,50 @@ impl ServedRepository {
 fn remove_broken(repository: &Repository) -> Result<(), GitError> {
     for branch in repository.branches(Some(BranchType::Local))? {
         let (mut branch, _) = branch?;
-        if branch.get().peel_to_tree().is_err() {
+        if !is_whole(repository, &branch)? {
+            let name = branch.name()?.unwrap_or_default().to_owned();
+            warn!(directory = %repository.path().display(), branch = name, "removed a branch whose content is lost");
             branch.get_mut().delete()?;
         }
     }
     Ok(())
 }
 
-/// Returns the names in a directory, which may not exist.
-#[must_use]
-pub fn subdirectories(directory: &Path) -> Vec<String> {
-    let Ok(found) = fs::read_dir(directory) else { return Vec::new() };
-    found.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
-}
-
-/// Returns the size in bytes of all files below a directory.
-pub fn directory_size(directory: &Path) -> Result<u64, GitError> {
-    let failed = GitError::io(directory);
-    size_of(directory).map_err(failed)
-}
-
-fn size_of(directory: &Path) -> io::Result<u64> {
-    let mut size = 0;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let is_directory = entry.file_type()?.is_dir();
-        // A file may be replaced at the same time.
-        let found =
-            if is_directory { size_of(&entry.path()) } else { entry.metadata().map(|data| data.len()) };
-        size += match found {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            found => found?,
-        };
+/// Whether all objects of a branch are there. What cannot be read for another reason may be there.
+fn is_whole(repository: &Repository, branch: &Branch<'_>) -> Result<bool, GitError> {
+    let Some(tree) = found(branch.get().peel_to_tree())? else { return Ok(false) };
+    let (database, mut is_whole) = (repository.odb()?, true);
+    let walked = tree.walk(TreeWalkMode::PreOrder, |_, entry| {
+        is_whole = database.exists(entry.id());
+        if is_whole { TreeWalkResult::Ok } else { TreeWalkResult::Abort }
+    });
+    match walked {
+        Err(error) if is_whole && error.code() != ErrorCode::NotFound => Err(error.into()),
+        walked => Ok(walked.is_ok() && is_whole),
     }
-    Ok(size)
+}
+
+/// Makes sure that a pack outlives a crash of the machine, before what it has is removed.
+fn sync(packs: &Path, name: &str) -> Result<(), GitError> {
+    for file in fs::read_dir(packs).map_err(GitError::io(packs))? {
+        let file = file.map_err(GitError::io(packs))?;
+        if file.file_name().to_string_lossy().contains(name) {
+            File::open(file.path()).and_then(|file| file.sync_all()).map_err(GitError::io(&file.path()))?;
+        }
+    }
+    File::open(packs).and_then(|directory| directory.sync_all()).map_err(GitError::io(packs))
+}
+
+/// Returns the size in bytes of all files below a directory that can be read.
+#[must_use]
+pub fn directory_size(directory: &Path) -> u64 {
+    let Ok(found) = fs::read_dir(directory) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_dir() => directory_size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    };
+    found.flatten().map(size).sum()
 }
 
 fn commits(repository: &Repository) -> Result<BTreeMap<ReleaseName, CommitId>, GitError> {
@@ -184,7 +217,9 @@ fn pack(repository: &Repository) -> Result<(), GitError> {
     if files.is_empty() {
         return Ok(());
     }
-    builder.write(&objects.join("pack"), 0o644)?;
+    let packs = objects.join("pack");
+    builder.write(&packs, 0o644)?;
+    sync(&packs, builder.name()?.unwrap_or_default())?;
     for file in files {
         fs::remove_file(&file).map_err(GitError::io(&file))?;
     }

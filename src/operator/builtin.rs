@@ -12,12 +12,18 @@ use crate::git::ServedRepository;
 use crate::runtime::cache::Key;
 use crate::serve::{Found, Login, Repositories};
 
+/// The answer to a client of a repository that is closed. The condition has the reason, which is not for everybody.
+const CLOSED: &str =
+    "the repository is not served now: the condition ReleasesPublished of its ClusterStack says why";
+
 /// The built-in stack repositories of this process, by the UID of their `ClusterStack`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BuiltinRepositories {
     entries: Mutex<Entries>,
     /// What the process waits for before it may answer for the repositories.
     waits: watch::Sender<Option<String>>,
+    /// Held while a release is added, so that the size of all repositories is known.
+    pub adding: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -28,8 +34,9 @@ struct Entries {
 }
 
 /// The repository of a `ClusterStack`.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct Entry {
+    key: Key,
     repository: Option<Arc<ServedRepository>>,
     access: RepositoryAccess,
 }
@@ -39,17 +46,36 @@ struct Entry {
 pub enum RepositoryAccess {
     /// To everybody, or to clients with this login.
     Open(Option<Login>),
-    /// Not until it is complete, or as long as it may not be served, and why.
-    Closed(String),
+    /// To nobody at present.
+    Closed {
+        /// The reason.
+        why: String,
+        /// Whether releases in use are missing, which another process may have.
+        is_in_use: bool,
+    },
 }
 
-impl Default for RepositoryAccess {
-    fn default() -> Self {
-        Self::Closed("the operator has not opened the repository yet".to_owned())
+impl RepositoryAccess {
+    /// Returns the access to a repository that was not opened yet.
+    #[must_use]
+    pub fn unopened(is_in_use: bool) -> Self {
+        Self::Closed { why: "the operator has not opened the repository yet".to_owned(), is_in_use }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
     }
 }
 
 impl BuiltinRepositories {
+    /// Creates the repositories of a process that starts. `are_served` is whether it has a Git server.
+    #[must_use]
+    pub fn starting(are_served: bool) -> Self {
+        let waits = are_served.then(|| "the operator is starting".to_owned());
+        let (entries, adding) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { entries, waits: watch::Sender::new(waits), adding }
+    }
+
     /// Returns the directory of a `ClusterStack`'s repository below that of all. A `ClusterStack` that is created again has
     /// another one.
     #[must_use]
@@ -57,13 +83,17 @@ impl BuiltinRepositories {
         below.join(&key.namespace).join(&key.name).join(uid)
     }
 
-    /// Records the `ClusterStack`s that have a repository, once all are known.
-    pub fn expect(&self, uids: impl IntoIterator<Item = String>) {
+    /// Records that all `ClusterStack`s are known.
+    pub fn listed(&self) {
+        self.change(|entries| entries.is_listed = true);
+    }
+
+    /// Records a `ClusterStack` that has a repository.
+    pub fn expect(&self, key: &Key, uid: &str, is_in_use: bool) {
         self.change(|entries| {
-            entries.is_listed = true;
-            for uid in uids {
-                entries.by_uid.entry(uid).or_default();
-            }
+            let access = RepositoryAccess::unopened(is_in_use);
+            let entry = Entry { key: key.clone(), repository: None, access };
+            entries.by_uid.entry(uid.to_owned()).or_insert(entry);
         });
     }
 
@@ -73,23 +103,39 @@ impl BuiltinRepositories {
         self.lock().by_uid.get(uid)?.repository.clone()
     }
 
-    /// Records the repository of a `ClusterStack`.
+    /// Whether the repository of a `ClusterStack` is served.
+    #[must_use]
+    pub fn is_open(&self, uid: &str) -> bool {
+        self.lock().by_uid.get(uid).is_some_and(|entry| entry.access.is_open())
+    }
+
+    /// Records the repository of an expected `ClusterStack`.
     pub fn set_repository(&self, uid: &str, repository: Arc<ServedRepository>) {
         self.change(|entries| {
-            entries.by_uid.entry(uid.to_owned()).or_default().repository = Some(repository);
+            if let Some(entry) = entries.by_uid.get_mut(uid) {
+                entry.repository = Some(repository);
+            }
         });
     }
 
-    /// Records whether a repository is served. Returns whether it was opened by this.
+    /// Records whether the repository of an expected `ClusterStack` is served. Returns whether it was opened by this.
     pub fn set_access(&self, uid: &str, access: RepositoryAccess) -> bool {
-        let is_open = |access: &RepositoryAccess| matches!(access, RepositoryAccess::Open(_));
         let mut is_opened = false;
         self.change(|entries| {
-            let entry = entries.by_uid.entry(uid.to_owned()).or_default();
-            is_opened = is_open(&access) && !is_open(&entry.access);
-            entry.access = access;
+            if let Some(entry) = entries.by_uid.get_mut(uid) {
+                is_opened = access.is_open() && !entry.access.is_open();
+                entry.access = access;
+            }
         });
         is_opened
+    }
+
+    /// Returns the UIDs of the `ClusterStack`s with that key that have had a repository.
+    #[must_use]
+    pub fn uids(&self, key: &Key) -> Vec<String> {
+        let entries = self.lock();
+        let found = entries.by_uid.iter().filter(|(_, entry)| entry.key == *key);
+        found.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Forgets the repository of a `ClusterStack`.
@@ -107,6 +153,9 @@ impl BuiltinRepositories {
         let waits = {
             let mut entries = self.lock();
             change(&mut entries);
+            if !entries.is_listed {
+                return;
+            }
             waits(entries.by_uid.values().map(|entry| &entry.access))
         };
         self.waits.send_if_modified(|before| {
@@ -121,14 +170,17 @@ impl BuiltinRepositories {
     }
 }
 
-/// Decides whether a process may get requests: one without any repository would refuse what another one serves. One that has
-/// some does not wait for the others, whose upstream may never answer.
+/// Decides whether a process may get requests: one that lacks all that is in use would refuse what another one serves. One that
+/// has some does not wait for the others, whose upstream may never answer.
 fn waits<'a>(all: impl Iterator<Item = &'a RepositoryAccess>) -> Option<String> {
     let mut reason = None;
     for access in all {
         match access {
             RepositoryAccess::Open(_) => return None,
-            RepositoryAccess::Closed(why) => reason = reason.or_else(|| Some(why.clone())),
+            RepositoryAccess::Closed { why, is_in_use: true } => {
+                reason = reason.or_else(|| Some(why.clone()));
+            }
+            RepositoryAccess::Closed { .. } => {}
         }
     }
     reason
@@ -138,13 +190,11 @@ impl Repositories for BuiltinRepositories {
     fn find(&self, identifier: &str) -> Found {
         let entries = self.lock();
         match entries.by_uid.get(identifier) {
-            Some(Entry { repository: Some(repository), access: RepositoryAccess::Open(login) }) => {
+            Some(Entry { repository: Some(repository), access: RepositoryAccess::Open(login), .. }) => {
                 Found::At { directory: repository.path().to_owned(), login: login.clone() }
             }
-            Some(Entry { access: RepositoryAccess::Closed(why), .. }) => Found::NotYet(why.clone()),
-            Some(_) => Found::NotYet("the operator has not opened the repository yet".to_owned()),
-            None if !entries.is_listed => Found::NotYet("the operator is starting".to_owned()),
-            None => Found::Unknown,
+            None if entries.is_listed => Found::Unknown,
+            _ => Found::NotYet(CLOSED.to_owned()),
         }
     }
 }
@@ -153,17 +203,19 @@ impl Repositories for BuiltinRepositories {
 mod tests {
     use super::*;
 
-    fn closed(why: &str) -> RepositoryAccess {
-        RepositoryAccess::Closed(why.to_owned())
+    fn closed(why: &str, is_in_use: bool) -> RepositoryAccess {
+        RepositoryAccess::Closed { why: why.to_owned(), is_in_use }
     }
 
     #[test]
-    fn process_without_any_repository_waits() {
+    fn process_that_lacks_all_in_use_waits() {
         let open = RepositoryAccess::Open(None);
         for (all, expected) in [
             (vec![], None),
-            (vec![closed("one"), closed("two")], Some("one")),
-            (vec![closed("one"), open.clone()], None),
+            (vec![closed("one", true), closed("two", true)], Some("one")),
+            (vec![closed("one", false), closed("two", true)], Some("two")),
+            (vec![closed("one", false)], None),
+            (vec![closed("one", true), open.clone()], None),
             (vec![open], None),
         ] {
             assert_eq!(waits(all.iter()).as_deref(), expected, "{all:?}");
@@ -173,20 +225,35 @@ mod tests {
     #[test]
     fn repository_is_found_when_it_is_open() {
         let directory = tempfile::tempdir().unwrap();
-        let repositories = BuiltinRepositories::default();
+        let (key, other) = (Key::new("team", "demo"), Key::new("team", "other"));
+        let repositories = BuiltinRepositories::starting(true);
+        let waits = repositories.waits();
         assert!(matches!(repositories.find("a"), Found::NotYet(_)), "it is starting");
-        repositories.expect(["a".to_owned()]);
+        repositories.expect(&key, "a", true);
+        assert_eq!(waits.borrow().as_deref(), Some("the operator is starting"));
+        repositories.listed();
         assert_eq!(repositories.find("b"), Found::Unknown);
         assert!(matches!(repositories.find("a"), Found::NotYet(_)));
-        assert!(repositories.waits().borrow().is_some());
+        assert_eq!(waits.borrow().as_deref(), Some("the operator has not opened the repository yet"));
+
         let served = Arc::new(ServedRepository::open(&directory.path().join("a")).unwrap());
         repositories.set_repository("a", served.clone());
         assert!(matches!(repositories.find("a"), Found::NotYet(_)), "it may be incomplete");
-        repositories.set_access("a", RepositoryAccess::Open(None));
+        assert!(repositories.set_access("a", RepositoryAccess::Open(None)));
+        assert!(!repositories.set_access("a", RepositoryAccess::Open(None)), "it is open");
         let found = Found::At { directory: served.path().to_owned(), login: None };
         assert_eq!(repositories.find("a"), found);
-        assert_eq!(*repositories.waits().borrow(), None);
+        assert_eq!(*waits.borrow(), None);
+
+        assert_eq!((repositories.uids(&key), repositories.uids(&other)), (vec!["a".to_owned()], vec![]));
         repositories.forget("a");
         assert_eq!(repositories.find("a"), Found::Unknown);
+        repositories.set_access("a", RepositoryAccess::Open(None));
+        assert_eq!(repositories.find("a"), Found::Unknown, "it was forgotten in between");
+    }
+
+    #[test]
+    fn process_without_git_server_waits_for_nothing() {
+        assert_eq!(*BuiltinRepositories::starting(false).waits().borrow(), None);
     }
 }

@@ -36,6 +36,8 @@ use crate::source::artifact::{Download, FetchLimits};
 
 /// The part of the readiness for the built-in stack repositories.
 const REPOSITORIES: &str = "built-in stack repositories";
+/// Time after which a process is ready without a complete repository: what it waits for may never come.
+const READY_AFTER: Duration = Duration::from_mins(5);
 /// Pause between two checks that the caches are complete.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 
@@ -283,16 +285,21 @@ async fn publish(process: &Process, context: &Context, publishes: Requests<Key>)
 fn watch_repositories(process: &Process, context: &Context) {
     let (readiness, mut waits) = (process.readiness.clone(), context.builtin.waits());
     process.tasks.spawn("readiness of the built-in stack repositories", async move {
-        loop {
-            let why = waits.borrow_and_update().clone();
-            match why {
-                Some(why) => readiness.waits_for(REPOSITORIES, &why),
-                None => readiness.has(REPOSITORIES),
+        let report = async {
+            loop {
+                let why = waits.borrow_and_update().clone();
+                match why {
+                    Some(why) => readiness.waits_for(REPOSITORIES, &why),
+                    None => readiness.has(REPOSITORIES),
+                }
+                if waits.changed().await.is_err() {
+                    return;
+                }
             }
-            if waits.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
+        };
+        let _ended = tokio::time::timeout(READY_AFTER, report).await;
+        readiness.has(REPOSITORIES);
+        std::future::pending::<()>().await;
     });
 }
 

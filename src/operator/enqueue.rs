@@ -355,11 +355,13 @@ fn enqueue_followers(context: &Context, repository: &FluxObject, change: &Change
     let revision =
         |object: &Option<Arc<FluxObject>>| Some(object.as_ref()?.status.artifact()?.revision.clone());
     let is_fetched = revision(&change.before) != revision(&change.now);
+    let requested = |object: &Option<Arc<FluxObject>>| object.as_ref()?.metadata.requested_at.clone();
+    let is_asked = !context.api.may_write() && requested(&change.before) != requested(&change.now);
     for stack in context.caches.stacks.all() {
         if context.source_key(&stack).as_ref() == Some(&key) {
             context.triggers.stacks.now(Key::of(&*stack));
-            // Flux may have fetched from a replica that has more.
-            if is_fetched {
+            // Flux may have fetched from a replica that has more, and the leader asks when it has.
+            if is_fetched || is_asked {
                 enqueue_builtin(context, &stack);
             }
         }

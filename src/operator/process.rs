@@ -127,7 +127,7 @@ async fn start(
     let (metrics, readiness) = (Metrics::new(), Readiness::starting(&server));
     serve_health(&tasks, &settings.health_addr, readiness.clone()).await?;
     serve_metrics(&tasks, &settings.metrics_addr, metrics.registry()).await?;
-    let builtin = Arc::new(BuiltinRepositories::default());
+    let builtin = Arc::new(BuiltinRepositories::starting(settings.builtin.is_some()));
     if let Some(served) = &settings.builtin {
         serve_git(&tasks, served, builtin.clone()).await?;
     }

@@ -72,9 +72,7 @@ struct Repositories {
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let stack = context.caches.stacks.get(key);
     let is_builtin = stack.as_ref().is_some_and(|stack| is_builtin(context, stack));
-    if !is_builtin {
-        builtin::close(context, key, stack.as_deref()).await?;
-    }
+    builtin::close_others(context, key, (stack.as_deref(), is_builtin)).await?;
     let alive = stack.as_ref().filter(|stack| is_builtin || stack.metadata.deletion_timestamp.is_none());
     let Some((stack, upstream)) = alive.and_then(|stack| Some((stack, context.upstream(stack)?))) else {
         context.published.set(key, None);
@@ -303,15 +301,9 @@ fn hold(reason: Reason, message: String) -> Hold {
 
 /// Begins the publications of a process, once it knows all `ClusterStack`s.
 pub fn begin(context: &Context) {
-    let stacks = context.caches.stacks.all();
-    let served =
-        stacks.iter().filter(|stack| context.settings.builtin.is_some() && is_builtin(context, stack));
-    context.builtin.expect(served.filter_map(|stack| stack.metadata.uid.clone()));
-    for key in builtin::kept(context) {
-        context.triggers.publishes.now(key);
-    }
-    for stack in &stacks {
-        enqueue_publish(context, stack);
+    builtin::expect_all(context);
+    for stack in context.caches.stacks.all() {
+        enqueue_publish(context, &stack);
     }
 }
 

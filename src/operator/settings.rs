@@ -56,6 +56,8 @@ pub struct BuiltinSettings {
     pub size_limit: u32,
     /// The directory with the certificate of the server; `None` for plain HTTP.
     pub certificate: Option<PathBuf>,
+    /// Whether Flux reaches the server by TLS.
+    pub is_encrypted: bool,
     /// Whether passwords may be sent over plain HTTP.
     pub insecure_auth: bool,
 }

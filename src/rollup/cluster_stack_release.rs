@@ -23,6 +23,8 @@ const LAST_USERS: usize = 5;
 
 /// The message of source-controller 1.9 about a commit that the repository does not have, or has no longer.
 const COMMIT_GONE: &str = "unable to resolve commit object";
+/// The same about the branch of a release, which only the built-in stack repository has.
+const BRANCH_GONE: &str = "couldn't find remote ref";
 
 /// The facts about a release's content.
 #[derive(Clone, Debug)]
@@ -170,7 +172,8 @@ fn of_step<'a>(facts: &'a ReleaseFacts, step: Step) -> Vec<(&'a ObjectId, Option
 /// Returns the report of an object. A missing commit has a reason of its own: only the commit fixes it.
 fn report(object: &ObjectFacts) -> Report {
     let report = object_ready(object.verdict.as_ref());
-    let is_gone = report.reason == "GitOperationFailed" && report.message.contains(COMMIT_GONE);
+    let is_gone = report.reason == "GitOperationFailed"
+        && [COMMIT_GONE, BRANCH_GONE].into_iter().any(|text| report.message.contains(text));
     if is_gone { Report { reason: Reason::PinUnreachable.to_string(), ..report } } else { report }
 }
 

@@ -18,11 +18,11 @@ pub struct BuiltinFacts<'a> {
     pub wanted: &'a BTreeSet<ReleaseName>,
     /// The commits of the releases that are pinned.
     pub pinned: &'a BTreeMap<ReleaseName, Revision>,
-    /// The releases in the last `main` that Flux has fetched.
-    pub fetched: &'a BTreeSet<ReleaseName>,
+    /// The releases in the last `main` that Flux has fetched; `None` if that cannot be read now.
+    pub fetched: Option<&'a BTreeSet<ReleaseName>>,
     /// The commits of the releases that the repository has.
     pub there: &'a BTreeMap<ReleaseName, Revision>,
-    /// The releases upstream; `None` if upstream does not answer.
+    /// The releases upstream that can be brought in; `None` if upstream does not answer.
     pub upstream: Option<&'a BTreeSet<ReleaseName>>,
 }
 
@@ -45,14 +45,22 @@ pub struct BuiltinDecision {
 pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {
     let BuiltinFacts { wanted, pinned, fetched, there, upstream } = facts;
     let absent = |name: &&ReleaseName| !there.contains_key(*name);
-    let in_use: BTreeSet<&ReleaseName> = pinned.keys().chain(fetched.iter()).filter(absent).collect();
+    let fetched_names = fetched.iter().flat_map(|names| names.iter());
+    let in_use: BTreeSet<&ReleaseName> = pinned.keys().chain(fetched_names).filter(absent).collect();
+    let unread =
+        || fetched.is_none().then(|| "the releases that Flux has fetched cannot be read yet".to_owned());
     let is_other = |(name, commit): (&ReleaseName, &Revision)| {
         there.get(name).is_some_and(|other| other != commit).then(|| name.clone())
     };
     let changed: BTreeSet<ReleaseName> = pinned.iter().filter_map(is_other).collect();
     let restore = pinned.keys().filter(absent).chain(&changed).cloned().collect();
     let Some(upstream) = upstream else {
-        return BuiltinDecision { restore, missing: Vec::new(), lost: changed, not_yet: waits_for(&in_use) };
+        return BuiltinDecision {
+            restore,
+            missing: Vec::new(),
+            lost: changed,
+            not_yet: waits_for(&in_use).or_else(unread),
+        };
     };
     let (later, gone): (BTreeSet<_>, BTreeSet<_>) =
         in_use.into_iter().partition(|name| upstream.contains(*name));
@@ -63,7 +71,7 @@ pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {
         restore,
         missing: missing.into_iter().cloned().collect(),
         lost: gone.chain(changed).collect(),
-        not_yet: waits_for(&later),
+        not_yet: waits_for(&later).or_else(unread),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operator end to end, on real API servers and a real Flux.
 
 mod account;
+mod builtin;
 mod by_git;
 mod by_git_killed;
 mod by_git_removal;

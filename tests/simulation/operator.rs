@@ -16,6 +16,7 @@ use serde_json::Value;
 use stackflux::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use stackflux::foreign::capi::ObjectReference;
 use stackflux::foreign::flux::FluxKind;
+use stackflux::operator::builtin::BuiltinRepositories;
 use stackflux::operator::context::{Context, Parts, Triggers};
 use stackflux::operator::enqueue;
 use stackflux::operator::git_delivery::pass;
@@ -127,7 +128,7 @@ impl Operator {
             events: Events::new(transport, "stackflux"),
             release_cache: Repository::shared().release_cache.clone(),
             related,
-            builtin: Arc::default(),
+            builtin: Arc::new(BuiltinRepositories::starting(false)),
             metrics,
             triggers: Triggers { stacks, releases, clusters, commits, publishes },
         });

@@ -258,7 +258,8 @@ reasons! {
         own namespace.";
     PinUnreachable:
         "Flux can no longer fetch the commit that a release is pinned to.",
-        "Restore the commit in the stack repository, and protect the branch from history rewrites.";
+        "Restore the commit in the stack repository, or move its Clusters to another release, and protect the branch \
+        from history rewrites.";
     PruneBudgetExceeded:
         "More releases or addons are due for deletion than the hourly budget allows, so the others wait.",
         "Wait until the time in the message, or allow all deletions with the annotation clusterstack.x-k8s.io/prune \

@@ -97,9 +97,8 @@ impl Violations {
         let path_belongs = source.path.is_none() || source.git_repository_ref.is_some();
         self.check(path_belongs, "spec.source", PATH_OF_REFERENCE);
         self.check(has_target(source), "spec.source", UPSTREAM);
-        let pushes = |upstream: &Upstream| {
-            upstream.push_secret_ref.is_some() || upstream.commit != GitCommit::default()
-        };
+        let pushes =
+            |upstream: &Upstream| upstream.push_secret_ref.is_some() || upstream.commit.signing_key.is_some();
         let is_pushed = source.git.is_some() || !source.upstream.as_ref().is_some_and(pushes);
         self.check(is_pushed, "spec.source", PUSH);
         let is_served = source.git.is_none() && source.git_repository_ref.is_none();

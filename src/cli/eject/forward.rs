@@ -2,20 +2,26 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::cli::error::CliError;
+
+/// Time for `kubectl port-forward` to say its port.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A way to a Git server. It ends when this is dropped.
 pub(super) struct Forward {
     /// The URL of the repository on this way.
     pub(super) url: String,
-    kubectl: Option<Child>,
+    kubectl: Option<Kubectl>,
 }
 
 impl Forward {
     /// Opens the way to the repository at a URL. `flags` are those of kubectl.
     pub(super) fn to(url: &str, address: Option<&str>, flags: &[String]) -> Result<Self, CliError> {
-        let Some((scheme, host, path)) = parts(url) else {
+        let Some(Parts { scheme, host, port, path }) = parts(url) else {
             return Err(CliError::usage(format!(
                 "the URL of the GitRepository is not that of a Git server: {url}"
             )));
@@ -33,27 +39,90 @@ impl Forward {
             return Err(CliError::usage(message)
                 .hint("run the command where that name can be reached, with --builtin-addr"));
         }
-        let (port, kubectl) = forward(service, namespace, flags)?;
-        Ok(Self { url: format!("http://127.0.0.1:{port}{path}"), kubectl: Some(kubectl) })
+        let kubectl = Kubectl::forward((service, namespace, port.unwrap_or("80")), flags)?;
+        Ok(Self { url: format!("http://127.0.0.1:{}{path}", kubectl.port), kubectl: Some(kubectl) })
+    }
+
+    /// Whether the connection is one through the API server, which is encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.kubectl.is_some()
     }
 }
 
-impl Drop for Forward {
+/// A running `kubectl port-forward`.
+struct Kubectl {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Kubectl {
     fn drop(&mut self) {
-        if let Some(mut kubectl) = self.kubectl.take() {
-            // It may have ended.
-            let _ = kubectl.kill();
-            let _ = kubectl.wait();
-        }
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-/// Splits a URL into scheme, host without port, and path.
-fn parts(url: &str) -> Option<(&str, &str, &str)> {
+impl Kubectl {
+    /// Forwards a free port to a port of a Service.
+    fn forward((service, namespace, port): (&str, &str, &str), flags: &[String]) -> Result<Self, CliError> {
+        let failed = |why: &str| {
+            CliError::usage(format!("kubectl port-forward service/{service} -n {namespace}: {why}")).hint(
+                "pass the address of the operator's Git server with --builtin-addr, or check that kubectl is installed",
+            )
+        };
+        let mut command = Command::new("kubectl");
+        command.args(flags).args([
+            "-n",
+            namespace,
+            "port-forward",
+            &format!("service/{service}"),
+            &format!(":{port}"),
+        ]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
+        let mut kubectl = Self { child, port: 0 };
+        let (sender, said) = mpsc::channel();
+        let output = kubectl.child.stdout.take();
+        // kubectl ends if nothing takes what it says.
+        thread::spawn(move || {
+            for line in
+                output.into_iter().flat_map(|output| BufReader::new(output).lines()).map_while(Result::ok)
+            {
+                // Only the first port counts.
+                let _ = sender.send(forwarded(&line));
+            }
+        });
+        match said.recv_timeout(TIMEOUT) {
+            Ok(Some(port)) => kubectl.port = port,
+            Ok(None) => return Err(failed("it does not say which port it forwards")),
+            Err(RecvTimeoutError::Timeout) => return Err(failed("it does not answer")),
+            Err(RecvTimeoutError::Disconnected) => return Err(failed("it has ended")),
+        }
+        Ok(kubectl)
+    }
+}
+
+/// Reads `Forwarding from 127.0.0.1:40123 -> 9080`.
+fn forwarded(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once("127.0.0.1:")?;
+    rest.split_once(' ')?.0.parse().ok()
+}
+
+/// The parts of a URL. The path begins with `/`.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts<'a> {
+    scheme: &'a str,
+    host: &'a str,
+    port: Option<&'a str>,
+    path: &'a str,
+}
+
+fn parts(url: &str) -> Option<Parts<'_>> {
     let (scheme, rest) = url.split_once("://")?;
     let (authority, _) = rest.split_once('/')?;
-    let host = authority.split_once(':').map_or(authority, |(host, _)| host);
-    Some((scheme, host, rest.strip_prefix(authority)?))
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    Some(Parts { scheme, host, port, path: rest.strip_prefix(authority)? })
 }
 
 /// Returns name and namespace of the Service with a host name inside the cluster.
@@ -61,36 +130,6 @@ fn service(host: &str) -> Option<(&str, &str)> {
     let mut labels = host.split('.');
     let found = (labels.next()?, labels.next()?);
     (labels.next() == Some("svc")).then_some(found)
-}
-
-/// Starts `kubectl port-forward` on a free port.
-fn forward(service: &str, namespace: &str, flags: &[String]) -> Result<(u16, Child), CliError> {
-    let failed = |why: String| {
-        CliError::usage(format!("kubectl port-forward service/{service} -n {namespace}: {why}")).hint(
-            "pass the address of the operator's Git server with --builtin-addr, or check that kubectl is installed",
-        )
-    };
-    let mut command = Command::new("kubectl");
-    command.args(flags).args(["-n", namespace, "port-forward", &format!("service/{service}"), ":80"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    let mut line = String::new();
-    if let Some(output) = child.stdout.take() {
-        // Forwarding from 127.0.0.1:40123 -> 9080
-        BufReader::new(output).read_line(&mut line).map_err(|error| failed(error.to_string()))?;
-    }
-    if let Some(port) = port(&line) {
-        return Ok((port, child));
-    }
-    // It may have ended.
-    let _ = child.kill();
-    let _ = child.wait();
-    Err(failed("it has ended".to_owned()))
-}
-
-fn port(line: &str) -> Option<u16> {
-    let (_, rest) = line.split_once("127.0.0.1:")?;
-    rest.split_once(' ')?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -113,7 +152,9 @@ mod tests {
     #[test]
     fn way_has_the_path_of_the_repository() {
         let url = "http://stackflux-git.flux-system.svc/7f-3a.git";
-        assert_eq!(parts(url), Some(("http", "stackflux-git.flux-system.svc", "/7f-3a.git")));
+        let host = "stackflux-git.flux-system.svc";
+        assert_eq!(parts(url), Some(Parts { scheme: "http", host, port: None, path: "/7f-3a.git" }));
+        assert_eq!(parts("http://a:81/b.git").unwrap().port, Some("81"));
         let forward = Forward::to(url, Some("localhost:9080"), &[]).unwrap();
         assert_eq!(forward.url, "http://localhost:9080/7f-3a.git");
         let forward = Forward::to("http://127.0.0.1:9080/7f-3a.git", None, &[]).unwrap();
@@ -123,7 +164,7 @@ mod tests {
 
     #[test]
     fn port_is_read_from_the_first_line_of_kubectl() {
-        assert_eq!(port("Forwarding from 127.0.0.1:40123 -> 9080\n"), Some(40123));
-        assert_eq!(port(""), None);
+        assert_eq!(forwarded("Forwarding from 127.0.0.1:40123 -> 9080"), Some(40123));
+        assert_eq!(forwarded(""), None);
     }
 }

@@ -115,9 +115,13 @@ pub(super) fn is_true(report: &Report) -> bool {
     report.status == ConditionStatus::True
 }
 
-/// Returns the source in which the operator finds a stack's releases, if the stack sets it.
+/// Returns the source in which the operator finds a stack's releases: the one that the stack sets, or that its status names.
 pub(super) fn catalog(stack: &ClusterStack) -> Option<Key> {
-    Defaults::default().source_key(stack)
+    let recorded = || {
+        let source = stack.status.as_ref()?.source.as_ref()?;
+        source.git_repository.split_once('/').map(|(namespace, name)| Key::new(namespace, name))
+    };
+    Defaults::default().source_key(stack).or_else(recorded)
 }
 
 /// Reports the condition `SourceReady` of a `ClusterStack`.

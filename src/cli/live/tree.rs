@@ -121,7 +121,7 @@ fn stack_node(
     let report = ready(&stack.metadata, stack.status.as_ref().map(|status| &status.conditions));
     let mut node = Node::new("ClusterStack", key, created(&stack.metadata), &report);
     if let Some(source) = catalog(stack) {
-        node.children.push(flux_node(snapshot, FluxKind::GitRepository, &source));
+        node.children.push(source_node(snapshot, stack, &source));
     }
     let there = snapshot.releases.keys().filter(|found| found.namespace == key.namespace);
     let there = there.filter_map(|found| found.name.parse().ok());
@@ -142,6 +142,17 @@ fn stack_node(
         }
     }
     node
+}
+
+/// Returns the node of a followed source, with the URL of a built-in stack repository, which no spec shows.
+fn source_node(snapshot: &Snapshot, stack: &ClusterStack, key: &Key) -> Node {
+    let node = flux_node(snapshot, FluxKind::GitRepository, key);
+    let url = snapshot.followed(&key.namespace, &key.name).map(|followed| followed.url).unwrap_or_default();
+    let own = stack.metadata.uid.as_ref().map(|uid| format!("/{uid}.git"));
+    match own {
+        Some(own) if url.ends_with(&own) => Node { message: format!("{url}: {}", node.message), ..node },
+        _ => node,
+    }
 }
 
 fn release_node(

@@ -40,9 +40,9 @@ pub enum SettingsError {
          must be longer than --leader-election-retry-period ({2:?})"
     )]
     Election(Duration, Duration, Duration),
-    /// The URL does not say what the server speaks.
-    #[error("--builtin-url={0} requires {1}")]
-    Scheme(String, &'static str),
+    /// The URL is not that of the server.
+    #[error("--builtin-url={0} must begin with https://, because --builtin-cert-dir is set")]
+    Scheme(String),
     /// The default source would be invalid in a `ClusterStack`.
     #[error("invalid default source: {0}")]
     Source(&'static str),
@@ -170,16 +170,16 @@ struct SourceFlags {
     /// Branch to follow
     // `conflicts_with` too, here and below: clap drops a `requires` whose flag conflicts with another given one.
     #[arg(long = "default-source-branch", value_name = "BRANCH", default_value = "main", requires = URL,
-        conflicts_with = "git_repository")]
+        conflicts_with_all = ["git_repository", "upstream"])]
     branch: String,
     /// Secret with Flux's Git credentials
     ///
     /// The Secret must exist in the namespace of every ClusterStack that uses the default source.
-    #[arg(long = "default-source-secret", value_name = "NAME", requires = URL, conflicts_with = "git_repository")]
+    #[arg(long = "default-source-secret", value_name = "NAME", requires = URL, conflicts_with_all = ["git_repository", "upstream"])]
     secret: Option<String>,
     /// Interval at which Flux checks for new commits
     #[arg(long = "default-source-interval", value_name = "DURATION", default_value = "1m", requires = URL,
-        conflicts_with = "git_repository")]
+        conflicts_with_all = ["git_repository", "upstream"])]
     interval: api::Duration,
     /// Directory of the repository that has one directory per release
     #[arg(long = "default-source-path", value_name = "PATH", default_value = "releases", requires = SOURCE_GROUP)]
@@ -252,19 +252,16 @@ impl Flags {
 impl BuiltinFlags {
     fn settings(self, url: Option<&str>) -> Result<Option<BuiltinSettings>, SettingsError> {
         let Some(url) = url else { return Ok(None) };
-        let needed = match (url.starts_with("https://"), &self.cert_dir) {
-            (true, None) => Some("--builtin-cert-dir"),
-            (false, Some(_)) => Some("the scheme https, because --builtin-cert-dir is set"),
-            _ => None,
-        };
-        if let Some(needed) = needed {
-            return Err(SettingsError::Scheme(url.to_owned(), needed));
+        let is_encrypted = url.starts_with("https://");
+        if self.cert_dir.is_some() && !is_encrypted {
+            return Err(SettingsError::Scheme(url.to_owned()));
         }
         Ok(Some(BuiltinSettings {
             address: self.addr,
             directory: self.path,
             size_limit: self.size_limit,
             certificate: self.cert_dir,
+            is_encrypted,
             insecure_auth: self.insecure_auth,
         }))
     }
@@ -362,11 +359,14 @@ fn repository(text: &str) -> Result<GitRepositoryReference, String> {
 }
 
 fn server_url(text: &str) -> Result<String, String> {
-    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let host = host.filter(|host| !host.is_empty() && !host.contains(['@', '?', '#']));
-    host.map(|_| text.to_owned()).ok_or_else(|| {
-        format!("invalid URL {text:?}: expected http://<host>[:<port>] or https://<host>[:<port>]")
-    })
+    let is_part = |char: char| char.is_ascii_alphanumeric() || "-.:[]/_".contains(char);
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
+    if host.is_empty() || host.starts_with('/') || !host.chars().all(is_part) {
+        return Err(format!(
+            "invalid URL {text:?}: expected http://<host>[:<port>] or https://<host>[:<port>]"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {

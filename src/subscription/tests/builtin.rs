@@ -27,6 +27,7 @@ fn commits(versions: &str) -> BTreeMap<ReleaseName, Revision> {
 struct Case {
     wanted: &'static str,
     pinned: &'static str,
+    /// `?` if it is not known.
     fetched: &'static str,
     there: &'static str,
     /// `None` if upstream does not answer.
@@ -36,17 +37,18 @@ struct Case {
 impl Case {
     /// Releases to restore, missing and lost ones, and those that the repository waits for.
     fn decide(&self) -> [String; 4] {
-        let upstream = self.upstream.map(names);
+        let (upstream, fetched) = (self.upstream.map(names), names(self.fetched.trim_matches('?')));
         let facts = BuiltinFacts {
             wanted: &names(self.wanted),
             pinned: &commits(self.pinned),
-            fetched: &names(self.fetched),
+            fetched: (self.fetched != "?").then_some(&fetched),
             there: &commits(self.there),
             upstream: upstream.as_ref(),
         };
         let BuiltinDecision { restore, missing, lost, not_yet } = decide_builtin(&facts);
         let short = |name: &ReleaseName| name.to_string().chars().last();
         let waits = not_yet.unwrap_or_default();
+        let waits = waits.replace("yet", "t");
         let waits = waits.split(", ").filter_map(|name| name.chars().last());
         let [restore, lost] = [restore, lost].map(|all| all.iter().filter_map(short).collect());
         [restore, missing.iter().filter_map(short).collect(), lost, waits.collect()]
@@ -68,6 +70,9 @@ fn repository_is_served_when_it_has_all_that_is_in_use() {
         (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", ..empty() }, ["", "3", "", ""]),
         (Case { wanted: "3", pinned: "1", fetched: "12", upstream: None, ..empty() }, ["1", "", "", "12"]),
         (Case { wanted: "3", pinned: "1", fetched: "12", there: "12", upstream: None }, ["", "", "", ""]),
+        // What Flux has fetched is not known: nothing is withdrawn by mistake.
+        (Case { wanted: "3", pinned: "1", fetched: "?", there: "1", ..empty() }, ["", "3", "", "t"]),
+        (Case { wanted: "3", fetched: "?", there: "3", upstream: None, ..empty() }, ["", "", "", "t"]),
         // Upstream has withdrawn releases.
         (Case { pinned: "1", fetched: "12", there: "12", upstream: Some(""), ..empty() }, ["", "", "", ""]),
         (Case { pinned: "1", fetched: "12", upstream: Some("2"), ..empty() }, ["1", "2", "1", "2"]),

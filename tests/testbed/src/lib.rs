@@ -54,6 +54,7 @@ pub use lying_proxy::{Lie, LyingProxy};
 pub use operator::Operator;
 pub use options::{Options, Providers};
 pub use own::{Component, OwnTestbed};
+pub use probe::answers;
 pub use process::Process;
 pub use registry::Registry;
 pub use testbed::Testbed;

@@ -63,6 +63,12 @@ impl Operator {
         self.supervisor.start_again(NAME).map(drop)
     }
 
+    /// The port of `/readyz`.
+    #[must_use]
+    pub fn health_port(&self) -> u16 {
+        self.health_port
+    }
+
     /// Whether `/readyz` reports that it is ready; otherwise the report.
     pub fn ready(&self) -> std::result::Result<(), String> {
         match probe::get(self.health_port, "/readyz") {

@@ -28,7 +28,8 @@ pub(crate) fn accepts(port: u16) -> bool {
 }
 
 /// Whether `GET <path>` over plain HTTP on this loopback port answers 200.
-pub(crate) fn answers(port: u16, path: &str) -> bool {
+#[must_use]
+pub fn answers(port: u16, path: &str) -> bool {
     get(port, path).is_some_and(|(status, _)| status == 200)
 }
 

@@ -16,6 +16,7 @@ use crate::git::GitServer;
 use crate::options::{Options, Providers};
 use crate::own::OwnTestbed;
 use crate::paths;
+use crate::ports::Ports;
 use crate::process::{self, Process, Supervisor};
 use crate::registry::Registry;
 use crate::seconds;
@@ -164,6 +165,11 @@ impl Testbed {
     #[must_use]
     pub fn logs(&self) -> PathBuf {
         self.directory.join("logs")
+    }
+
+    /// Returns a port of 127.0.0.1 on which no process listens now. No other call returns it.
+    pub fn free_port(&self) -> Result<u16> {
+        Ports::of_this_process().free()
     }
 
     /// The log of writes to the management cluster, unless [`Options::audit`] is false. On the shared testbed it has the

@@ -12,7 +12,7 @@ use super::super::super::builtin::BuiltinRepositories;
 use super::super::{Stop, hold};
 use crate::api::Reason;
 use crate::error::Classify as _;
-use crate::git::{CommitId, GitError, ServedRepository, directory_size, subdirectories};
+use crate::git::{CommitId, ServedRepository, directory_size};
 use crate::names::{ReleaseName, Revision};
 use crate::publish::{Prepared, PublishError, Published, builtin};
 use crate::release::{Files, Limits};
@@ -24,12 +24,13 @@ pub(super) async fn open(directory: PathBuf) -> Result<Arc<ServedRepository>, St
     blocking(move || Ok(Arc::new(ServedRepository::open(&directory)?))).await
 }
 
-/// Returns the releases in a repository, with their commits.
+/// Returns the releases in a repository, with their commits. Their merge is there then.
 pub(super) async fn releases(
     repository: &Arc<ServedRepository>,
 ) -> Result<BTreeMap<ReleaseName, Revision>, Stop> {
     let repository = repository.clone();
     blocking(move || {
+        repository.merge()?;
         let commits = repository.releases()?.into_iter();
         Ok(commits.filter_map(|(name, commit)| Some((name, commit.to_string().parse().ok()?))).collect())
     })
@@ -40,9 +41,16 @@ pub(super) async fn releases(
 pub(super) async fn publish(
     repository: &Arc<ServedRepository>,
     fetched: Fetched,
+    is_private: bool,
 ) -> Result<Published<CommitId>, Stop> {
     let repository = repository.clone();
-    blocking(move || builtin::publish(&repository, &Prepared::of(fetched, &Limits::default())?)).await
+    blocking(move || {
+        if is_private {
+            repository.set_private()?;
+        }
+        builtin::publish(&repository, &Prepared::of(fetched, &Limits::default())?)
+    })
+    .await
 }
 
 /// Adds the files of a release, which replace those of its name.
@@ -52,38 +60,26 @@ pub(super) async fn restore(
     files: Files,
 ) -> Result<(), Stop> {
     let repository = repository.clone();
-    blocking(move || {
-        repository.add(&name, &files)?;
-        repository.merge()?;
-        Ok(())
-    })
-    .await
+    blocking(move || Ok(repository.add(&name, &files).map(drop)?)).await
 }
 
-/// Returns the size in bytes of all files below a directory.
+/// Returns the size in bytes of all repositories.
 pub(super) async fn size(directory: PathBuf) -> Result<u64, Stop> {
-    blocking(move || Ok(directory_size(&directory)?)).await
-}
-
-/// Returns the UIDs of the `ClusterStack`s of this name that have a repository.
-pub(super) fn uids(below: &Path, key: &Key) -> Vec<String> {
-    subdirectories(&below.join(&key.namespace).join(&key.name))
-}
-
-/// Returns the keys of the `ClusterStack`s that have a repository, also those that are gone.
-pub(super) fn keys(below: &Path) -> Vec<Key> {
-    let of = |namespace: String| {
-        let names = subdirectories(&below.join(&namespace)).into_iter();
-        names.map(move |name| Key::new(&namespace, &name))
-    };
-    subdirectories(below).into_iter().flat_map(of).collect()
+    blocking(move || Ok(directory_size(&directory))).await
 }
 
 /// Removes the repository of a `ClusterStack`.
 pub(super) async fn remove(below: &Path, key: &Key, uid: &str) {
     let directory = BuiltinRepositories::directory(below, key, uid);
-    let removed = spawn_blocking(move || (fs::remove_dir_all(&directory), directory)).await;
-    if let Ok((Err(error), directory)) = removed {
+    let removed = spawn_blocking(move || {
+        let removed = fs::remove_dir_all(&directory);
+        // The directories of its name and namespace may have others.
+        for parent in directory.ancestors().skip(1).take(2) {
+            let _ = fs::remove_dir(parent);
+        }
+        (removed, directory)
+    });
+    if let Ok((Err(error), directory)) = removed.await {
         warn!(%error, directory = %directory.display(), "cannot remove a built-in stack repository");
     }
 }
@@ -93,7 +89,6 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Stop> {
     match spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
         Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),
         Err(error) => Err(hold(Reason::PublishFailed, format!("the worker thread failed: {error}")).into()),
     }
