@@ -63,6 +63,7 @@ LONG := leaders lies outages quiet upgrades
 test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
 test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
+	$(CARGO) test --locked --test on_testbed -- --ignored
 	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers:: components::; \
 	else echo "NOT TESTED: workers and components, because $$STACKFLUX_SHARED is not a directory" >&2; fi
 

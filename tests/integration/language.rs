@@ -206,3 +206,19 @@ fn refused_words_are_found_in_literals_and_docs() {
         assert_eq!(refused(text), found, "{text}");
     }
 }
+
+#[test]
+fn address_of_the_repository_is_in_one_place() {
+    let all = ["md", "yaml", "rs", "toml"].into_iter().flat_map(|kind| files(root(), kind));
+    let own = ["stackflux", ".git"].concat();
+    let placeholder = format!("git clone https://git.example.org/{own}");
+    let places = all.filter_map(|file| {
+        let text = fs::read_to_string(&file).unwrap();
+        let count = text.matches(&own).count();
+        (count > 0).then(|| {
+            (file.strip_prefix(root()).unwrap().display().to_string(), count, text.contains(&placeholder))
+        })
+    });
+    let places: Vec<_> = places.collect();
+    assert_eq!(places, [("README.md".to_owned(), 1, true)], "who sets the address has one place to change");
+}

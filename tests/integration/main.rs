@@ -14,6 +14,7 @@ mod generate;
 #[path = "../support/git.rs"]
 mod git;
 mod git_servers;
+mod guides;
 mod language;
 mod operating;
 mod operator;

@@ -152,7 +152,7 @@ fn operator_is_installed_by_flux() {
         assert!(yaml.contains(old), "{file}");
         cluster.apply(&yaml.replace(old, new)).unwrap();
     };
-    with("flux/source.yaml", "https://git.example.org/stackflux.git", &url);
+    with("flux/source.yaml", "https://git.example.org/platform.git", &url);
     with("flux/sync.yaml", "wait: true", "wait: false");
     let kustomization = Object { kind: "kustomization", namespace: NAMESPACE, name: "stackflux" };
     let is_applied = |found: &Value| found["status"]["lastAppliedRevision"].to_string().contains(&commit);

@@ -22,6 +22,8 @@ mod forge;
 #[path = "../support/git.rs"]
 mod git;
 #[cfg(test)]
+mod guides;
+#[cfg(test)]
 mod installation;
 #[cfg(test)]
 mod lease;

@@ -17,7 +17,8 @@ Usage: testbed <command>
   build   build the components that are not built yet, into the cache
   up      build, start everything in the background, print how to use it
   down    stop exactly what `up` started
-  env     as `up`, but print the settings of a shell: KUBECONFIG, KUBECTL, STACKS (the URL of a repository)
+  env     as `up`, but print the settings of a shell: KUBECONFIG, KUBECTL, STACKS (the URL of a repository),
+          REGISTRY (host:port)
           `up` and `env` start Cluster API's controllers too with --cluster-api
   state   print the path of the state file of what `up` started
 
