@@ -109,6 +109,7 @@ bench: ## what plans, publishing, hostile templates and delivery through Git cos
 	$(CARGO) bench --locked --bench plan
 	$(CARGO) bench --locked --bench git_delivery
 	$(CARGO) bench --locked --bench publish
+	$(CARGO) bench --locked --bench serve
 	$(CARGO) bench --locked --package gotemplate
 
 bench-operator: ## what the operator costs, beside a plain client that writes the same (20 minutes); fails when a bar is missed

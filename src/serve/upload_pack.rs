@@ -23,13 +23,13 @@ const PARTS: usize = 16;
 const LIST: &[u8] = b"001e# service=git-upload-pack\n0000";
 
 /// The settings of Git: none of the machine or of a user, and as little work and memory as possible.
-const SETTINGS: [(&str, &str); 8] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("gc.auto", "0"),
     ("pack.threads", "1"),
-    ("pack.windowMemory", "16m"),
-    ("pack.deltaCacheSize", "8m"),
-    ("core.packedGitLimit", "64m"),
-    ("core.packedGitWindowSize", "8m"),
+    // No search for similar files: it takes seconds, and releases are mostly packed charts.
+    ("pack.window", "0"),
+    ("core.packedGitLimit", "8m"),
+    ("core.packedGitWindowSize", "1m"),
     ("uploadpack.allowFilter", "false"),
     // `main` may be made again between the two requests of a fetch. The repository has nothing but what is served.
     ("uploadpack.allowAnySHA1InWant", "true"),
