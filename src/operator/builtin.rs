@@ -44,9 +44,9 @@ struct Entry {
 /// Whether a repository is served, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepositoryAccess {
-    /// To everybody, or to clients with this login.
+    /// The Git server answers all clients, or those with this login.
     Open(Option<Login>),
-    /// To nobody at present.
+    /// The Git server refuses all clients at present.
     Closed {
         /// The reason.
         why: String,

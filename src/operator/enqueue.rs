@@ -70,7 +70,9 @@ pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
         unwatch_kind(context, &provider_reference(template));
     }
-    enqueue_publish(context, stack);
+    if concerns_publication(change.before.as_deref(), change.now.as_deref()) {
+        enqueue_publish(context, stack);
+    }
     enqueue_pass(context, stack);
     enqueue_gated(context, change);
     remove_unused_clones(context, change);
@@ -80,6 +82,16 @@ pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
             context.triggers.stacks.after(Key::of(&*other), BATCH_DELAY);
         }
     }
+}
+
+/// Whether a `ClusterStack` changed otherwise than in its status. On a standby, each status is an event, and a publication lists the
+/// releases upstream.
+fn concerns_publication(before: Option<&ClusterStack>, now: Option<&ClusterStack>) -> bool {
+    let wanted = |stack: &ClusterStack| {
+        let metadata = stack.metadata.clone();
+        (metadata.uid, metadata.generation, metadata.deletion_timestamp, metadata.annotations)
+    };
+    before.map(wanted) != now.map(wanted)
 }
 
 /// Enqueues the Clusters of a `ClusterStack` if it begins or stops delaying their upgrades. They need no release for that.
@@ -365,5 +377,39 @@ fn enqueue_followers(context: &Context, repository: &FluxObject, change: &Change
                 enqueue_builtin(context, &stack);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn publication_follows_all_but_the_status() {
+        let stack = |change: Value| -> ClusterStack {
+            let mut stack = json!({
+                "metadata": {"name": "demo", "uid": "a", "generation": 1},
+                "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34"},
+                "status": {"latestRelease": "one"},
+            });
+            for (field, value) in change.as_object().unwrap() {
+                stack["metadata"][field] = value.clone();
+            }
+            serde_json::from_value(stack).unwrap()
+        };
+        let before = stack(json!({}));
+        let mut told = before.clone();
+        told.status.as_mut().unwrap().latest_release = None;
+        assert!(!concerns_publication(Some(&before), Some(&told)), "only the status changed");
+        for change in [
+            json!({"generation": 2}),
+            json!({"uid": "b"}),
+            json!({"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}),
+        ] {
+            assert!(concerns_publication(Some(&before), Some(&stack(change.clone()))), "{change}");
+        }
+        assert!(concerns_publication(None, Some(&before)) && concerns_publication(Some(&before), None));
     }
 }

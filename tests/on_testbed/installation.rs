@@ -55,7 +55,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 #[test]
 fn crds_are_exempt_from_prune_and_substitution() {
-    for overlay in ["base", "own-namespace"] {
+    for overlay in ["base", "own-namespace", "builtin-volume"] {
         let objects = objects(overlay);
         let definitions = of_kind(&objects, "CustomResourceDefinition");
         assert_eq!(definitions.len(), 3);

@@ -48,7 +48,7 @@ pub(super) async fn reconcile(
     let (decision, publication, is_behind) = match open_repository(context, key, stack, upstream).await {
         Ok(mut facts) => {
             let publication = act(context, &mut facts).await;
-            let is_behind = facts.is_behind() && context.api.may_write();
+            let is_behind = facts.is_behind() && facts.may_ask(context);
             (facts.decision(), publication, is_behind)
         }
         Err(stop) => {
@@ -113,7 +113,7 @@ pub(super) async fn close_others(
 async fn act(context: &Context, facts: &mut Facts<'_>) -> Publication {
     match publish(context, facts).await {
         Ok((mut publication, decision, is_opened)) => {
-            if context.api.may_write() {
+            if facts.may_ask(context) {
                 for source in facts.to_fetch(context, is_opened) {
                     request_fetch(context, Some(&source), facts.now).await;
                 }

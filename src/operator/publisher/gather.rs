@@ -64,10 +64,13 @@ pub(super) fn followed(context: &Context, stack: &ClusterStack) -> Option<Arc<Fl
     is_marked((&*found).into()).then_some(found)
 }
 
-/// Whether a `ClusterStack` is as it was when the publication was decided.
+/// Whether a `ClusterStack` is as it was when the publication was decided, and is not being deleted.
 pub(super) fn is_unchanged(before: &ClusterStack, now: Option<&ClusterStack>) -> bool {
+    is_same(before, now) && now.is_some_and(|now| now.metadata.deletion_timestamp.is_none())
+}
+
+/// Whether a `ClusterStack` is as it was. One that is being deleted still has a built-in stack repository.
+pub(super) fn is_same(before: &ClusterStack, now: Option<&ClusterStack>) -> bool {
     let (before, now) = (&before.metadata, now.map(|now| &now.metadata));
-    now.is_some_and(|now| {
-        now.deletion_timestamp.is_none() && (&now.uid, now.generation) == (&before.uid, before.generation)
-    })
+    now.is_some_and(|now| (&now.uid, now.generation) == (&before.uid, before.generation))
 }

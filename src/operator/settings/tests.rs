@@ -115,3 +115,28 @@ fn source_controller_address_requires_host_and_port() {
         assert!(address(text).unwrap_err().contains("expected <host>:<port>"), "{text}");
     }
 }
+
+#[test]
+fn built_in_repositories_need_the_url_of_the_server() {
+    let url = "--builtin-url=https://git.example.org";
+    let served = settings(&[url, "--builtin-cert-dir=/tls"]).unwrap();
+    assert_eq!(served.defaults.builtin_url.as_deref(), Some("https://git.example.org"));
+    assert!(served.builtin.unwrap().is_encrypted);
+    assert!(settings(&[url]).unwrap().builtin.is_some(), "a proxy may end TLS");
+    assert_eq!(settings(&[]).unwrap().builtin, None);
+    let upstream = "--default-upstream=oci://registry.example.org/stacks";
+    assert_eq!(source(&[url, upstream])["upstream"]["url"], "oci://registry.example.org/stacks");
+    for (flags, expected) in [
+        (&["--builtin-cert-dir=/tls"][..], "--builtin-url"),
+        (&["--builtin-url=http://git.example.org", "--builtin-cert-dir=/tls"], "must begin with https://"),
+        (&["--builtin-url=git.example.org"], "expected http://"),
+        (&["--builtin-url=http://user@git.example.org"], "expected http://"),
+        (&[upstream], "--builtin-url"),
+        (&[url, upstream, "--default-source-url=https://git.example.org/a.git"], "cannot be used with"),
+        (&[url, upstream, "--default-source-branch=main"], "cannot be used with"),
+        (&[url, "--default-upstream=oci://user@registry.example.org/stacks"], "url must be oci://"),
+    ] {
+        let error = settings(flags).unwrap_err();
+        assert!(error.contains(expected), "{flags:?}: {error}");
+    }
+}

@@ -42,6 +42,10 @@ fn stack_follows_stage_by_directory_and_branch() {
         "it follows the branch other"
     );
     assert_eq!(why(Value::Null), "it has no spec.source of its own");
+    assert_eq!(
+        why(json!({"upstream": {"url": "oci://registry.example.org/stacks"}})),
+        "its stack repository is built in: it takes its releases from oci://registry.example.org/stacks"
+    );
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn lost_built_in_repository_is_made_again() {
     let tree = stackflux(&[&["tree"][..], &access].concat()).stdout;
     assert!(tree.contains(crate::text(&catalog, "/spec/url")), "{tree}");
 
-    // Both replicas lose their volumes, and the registry the release that is in use.
+    // Both replicas lose their volumes, and nothing answers at the upstream source: only Flux has the release.
     let before = delivered(&scenario);
     for operator in &replicas.operators {
         operator.process().unwrap().kill().unwrap();
@@ -94,6 +94,8 @@ fn lost_built_in_repository_is_made_again() {
         scenario
             .wait("gitrepository", source, "not fetched", |source| condition(source, "Ready").0 == "False");
     }
+    let nowhere = json!({"upstream": {"url": "oci://127.0.0.1:1/stacks", "insecure": true}});
+    scenario.patch("clusterstack", STACK, &json!({"spec": {"source": nowhere}}));
     for operator in &replicas.operators {
         operator.start_again().unwrap();
     }
@@ -101,6 +103,10 @@ fn lost_built_in_repository_is_made_again() {
         scenario.wait("gitrepository", source, "fetched again", is_fetched);
     }
     replicas.wait_ready();
+    scenario.wait("clusterstack", STACK, "upstream is down", |stack| {
+        condition(stack, "ReleasesPublished").1 == "UpstreamUnavailable"
+    });
+    scenario.patch("clusterstack", STACK, &json!({"spec": {"source": null}}));
     scenario.wait_ready("clusterstack", STACK);
     assert_eq!(delivered(&scenario), before, "nothing changes in the clusters");
 

@@ -10,7 +10,7 @@ use super::super::super::builtin::BuiltinRepositories;
 use super::super::super::context::Context;
 use super::super::super::objects::index;
 use super::super::super::release_cache::{CatalogKey, ReleaseCacheError};
-use super::super::gather::{LIST_TIMEOUT, followed};
+use super::super::gather::{LIST_TIMEOUT, followed, is_same};
 use super::super::{Decision, Stop, decide_missing, hold, origin, within};
 use super::login::login;
 use super::{not_served, repository};
@@ -135,6 +135,11 @@ impl Facts<'_> {
         self.fetched.as_ref().is_some_and(|fetched| self.there.keys().any(|name| !fetched.contains(name)))
     }
 
+    /// Whether the process may ask Flux to fetch: it leads, and the `ClusterStack` does not forbid all writes.
+    pub(super) fn may_ask(&self, context: &Context) -> bool {
+        context.api.may_write() && !self.stack.spec.suspend
+    }
+
     /// Returns the sources that Flux should fetch before their next interval: that of all releases if it lacks some, and those
     /// that Flux could not fetch while the repository was closed.
     pub(super) fn to_fetch(&self, context: &Context, is_opened: bool) -> Vec<Arc<FluxObject>> {
@@ -187,12 +192,6 @@ impl Facts<'_> {
             return;
         }
     }
-}
-
-/// Whether a `ClusterStack` is as it was. One that is being deleted still has a repository.
-fn is_same(before: &ClusterStack, now: Option<&ClusterStack>) -> bool {
-    let (before, now) = (&before.metadata, now.map(|now| &now.metadata));
-    now.is_some_and(|now| (&now.uid, now.generation) == (&before.uid, before.generation))
 }
 
 /// Lists the releases of the upstream source.
