@@ -54,7 +54,7 @@ deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; 
 test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
 	@rm -f $(SCENARIOS)
-	@$(CARGO) test --workspace --locked; status=$$?; \
+	@$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
 	GOTEMPLATE_CASES=5000 $(CARGO) test --package gotemplate --locked || status=1; \
 	if [ -e $(SCENARIOS) ]; then echo "Seconds of each scenario on the testbed:"; sort -rn $(SCENARIOS); fi; exit $$status
 

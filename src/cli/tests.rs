@@ -23,6 +23,7 @@ const DOCUMENTS: [(&str, &str); 14] = [
 ];
 
 /// Extracts the command lines of code blocks, without prompts, comments and the other commands of a shell line.
+/// The address that `testbed env` sets is filled in, as the shell does it.
 fn commands(document: &str) -> Vec<Vec<String>> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -33,7 +34,7 @@ fn commands(document: &str) -> Vec<Vec<String>> {
             lines.push(line);
         }
     }
-    let text = lines.join("\n").replace("\\\n", " ");
+    let text = lines.join("\n").replace("\\\n", " ").replace("$REGISTRY", "127.0.0.1:5000");
     let parts = text.lines().flat_map(|line| line.split(" | ").flat_map(|part| part.split(" && ")));
     let parts = parts.map(|part| part.trim().trim_start_matches("$ "));
     let own = parts.filter_map(|part| {
