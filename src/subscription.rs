@@ -23,7 +23,7 @@ pub use all_steps::{AllSteps, decide_all_steps};
 pub use budget::{
     allowance, allows, deletions, in_words, is_counted, known, left, lost, refilled, spent, summed,
 };
-pub use builtin::{BuiltinDecision, BuiltinFacts, decide_builtin};
+pub use builtin::{BuiltinDecision, BuiltinFacts, decide_builtin, is_flux_behind};
 pub use claims::{Claim, Claimant, claim, holder, keeper, orphaning_stack};
 pub use deletion::{Deletion, DeletionFacts, decide_deletion};
 pub use delivery::{

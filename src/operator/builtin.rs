@@ -109,6 +109,15 @@ impl BuiltinRepositories {
         self.lock().by_uid.get(uid).is_some_and(|entry| entry.access.is_open())
     }
 
+    /// Returns the reason why the repository of a `ClusterStack` is closed, if it is.
+    #[must_use]
+    pub fn closed(&self, uid: &str) -> Option<String> {
+        match &self.lock().by_uid.get(uid)?.access {
+            RepositoryAccess::Open(_) => None,
+            RepositoryAccess::Closed { why, .. } => Some(why.clone()),
+        }
+    }
+
     /// Records the repository of an expected `ClusterStack`.
     pub fn set_repository(&self, uid: &str, repository: Arc<ServedRepository>) {
         self.change(|entries| {
@@ -238,12 +247,15 @@ mod tests {
 
         let served = Arc::new(ServedRepository::open(&directory.path().join("a")).unwrap());
         repositories.set_repository("a", served.clone());
-        assert!(matches!(repositories.find("a"), Found::NotYet(_)), "it may be incomplete");
+        let Found::NotYet(answer) = repositories.find("a") else { panic!("it may be incomplete") };
+        let why = repositories.closed("a").unwrap();
+        assert_eq!(why, "the operator has not opened the repository yet");
+        assert!(!answer.contains(&why), "the reason is not for everybody: {answer}");
         assert!(repositories.set_access("a", RepositoryAccess::Open(None)));
         assert!(!repositories.set_access("a", RepositoryAccess::Open(None)), "it is open");
         let found = Found::At { directory: served.path().to_owned(), login: None };
         assert_eq!(repositories.find("a"), found);
-        assert_eq!(*waits.borrow(), None);
+        assert_eq!((waits.borrow().as_deref(), repositories.closed("a")), (None, None));
 
         assert_eq!((repositories.uids(&key), repositories.uids(&other)), (vec!["a".to_owned()], vec![]));
         repositories.forget("a");

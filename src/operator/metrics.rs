@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 pub use labels::Queue;
 use labels::{ClusterLabels, ControllerLabels, HoldLabels, UpgradeLabels, VerdictLabels};
@@ -38,6 +38,7 @@ struct Found {
     clusters: Tally<ClusterLabels>,
     upgrades: Tally<UpgradeLabels>,
     controllers: Family<ControllerLabels, Gauge>,
+    builtin: Gauge,
 }
 
 impl Metrics {
@@ -48,6 +49,9 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The running version", build);
         let runtime = runtime::Metrics::new(&mut registry);
+        let builtin = Gauge::default();
+        let help = "Size of all built-in stack repositories on this process's volume";
+        registry.register_with_unit("builtin_repositories", help, Unit::Bytes, builtin.clone());
         let mut to = Register(&mut registry);
         let found = Found {
             verdicts: Tally::new(to.counted("objects", "Flux objects, by kind and verdict")),
@@ -63,6 +67,7 @@ impl Metrics {
                 "flux_controller_up",
                 "1 while a Flux controller renews its Lease, otherwise 0; absent if the Lease cannot be read",
             ),
+            builtin,
         };
         Self { runtime, found: Arc::new(found), registry: Arc::new(registry) }
     }
@@ -114,6 +119,11 @@ impl Metrics {
             Pulse::Dead { .. } => _ = self.found.controllers.get_or_create(&labels).set(0),
             Pulse::Unknown { .. } => _ = self.found.controllers.remove(&labels),
         }
+    }
+
+    /// Records the size of all built-in stack repositories, in bytes.
+    pub fn builtin(&self, size: u64) {
+        self.found.builtin.set(i64::try_from(size).unwrap_or(i64::MAX));
     }
 
     /// Returns the registry, to serve the metrics.

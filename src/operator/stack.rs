@@ -63,6 +63,8 @@ struct Facts {
     has_upstream: bool,
     /// The last report of the publisher.
     published: Option<Report>,
+    /// The reason why the operator does not serve its built-in stack repository, if it has one that is closed.
+    closed: Option<String>,
     /// The refusal to delete the `GitRepository` of an earlier source, in the last reconcile.
     undeletable: Option<Hold>,
 }
@@ -141,6 +143,7 @@ async fn gather(
         ),
         has_upstream: context.upstream(&stack).is_some(),
         published: context.published.get(&key),
+        closed: stack.metadata.uid.as_ref().and_then(|uid| context.builtin.closed(uid)),
         undeletable: context.undeletable_sources.get(&key),
         confirmed: BTreeSet::new(),
         key,

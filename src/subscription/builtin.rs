@@ -40,6 +40,12 @@ pub struct BuiltinDecision {
     pub not_yet: Option<String>,
 }
 
+/// Whether Flux has not fetched all releases of the repository yet.
+#[must_use]
+pub fn is_flux_behind(facts: &BuiltinFacts) -> bool {
+    facts.fetched.is_some_and(|fetched| facts.there.keys().any(|name| !fetched.contains(name)))
+}
+
 /// Decides what a built-in stack repository needs. A release that was brought in stays, whatever upstream has now.
 #[must_use]
 pub fn decide_builtin(facts: &BuiltinFacts) -> BuiltinDecision {

@@ -24,6 +24,14 @@ fn flux_controller_is_up_down_or_absent() {
 }
 
 #[test]
+fn size_of_built_in_repositories_has_its_unit() {
+    let metrics = Metrics::new();
+    assert_has(&metrics, &["stackflux_builtin_repositories_bytes 0"]);
+    metrics.builtin(7 << 20);
+    assert_has(&metrics, &["stackflux_builtin_repositories_bytes 7340032"]);
+}
+
+#[test]
 fn new_count_of_object_replaces_the_old_one() {
     let metrics = Metrics::new();
     let (applied, pending) = (Verdict::Applied, Verdict::Pending);

@@ -113,6 +113,7 @@ pub(super) async fn close_others(
 async fn act(context: &Context, facts: &mut Facts<'_>) -> Publication {
     match publish(context, facts).await {
         Ok((mut publication, decision, is_opened)) => {
+            repository::measure(context).await;
             if facts.may_ask(context) {
                 for source in facts.to_fetch(context, is_opened) {
                     request_fetch(context, Some(&source), facts.now).await;

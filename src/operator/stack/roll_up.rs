@@ -125,6 +125,11 @@ fn source_report(
         return Report::new(ConditionStatus::False, hold.reason.as_str(), &hold.message);
     }
     let report = source_ready(verdict, source.catalog.error.as_ref());
+    // Flux knows only that it was refused.
+    if let (Some(why), ConditionStatus::False) = (&facts.closed, report.status) {
+        let message = format!("the operator does not serve the built-in stack repository now: {why}");
+        return Report { message, ..report };
+    }
     match &facts.undeletable {
         Some(refusal) if has_left_over && report.status == ConditionStatus::True => {
             refused(refusal, "the GitRepository of an earlier source is not deleted: ")

@@ -102,6 +102,7 @@ fn facts() -> Facts {
         pruned_addons: None,
         has_upstream: false,
         published: None,
+        closed: None,
         undeletable: None,
     }
 }
@@ -179,6 +180,31 @@ fn refused_deletion_of_old_source_is_reported() {
         assert_eq!(condition(&outcome, "SourceReady"), expected);
         assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1), "releases are deleted");
     }
+}
+
+#[test]
+fn closed_built_in_repository_is_the_cause_of_a_failed_fetch() {
+    let message = |ready: &str, closed: Option<&str>| {
+        let mut facts = facts();
+        facts.closed = closed.map(str::to_owned);
+        let decision = decide(&facts);
+        let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
+        let status = json!({
+            "observedGeneration": 1,
+            "artifact": {"revision": "main@sha1:c0ffee", "url": "http://source/a.tar.gz"},
+            "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "503"}],
+        });
+        let found = repository_with(facts.source.as_ref().unwrap(), &json!({}), &status);
+        let outcome = roll_up(&facts, &decision, &receipts(&facts, Some(found)));
+        assert_eq!(condition(&outcome, "SourceReady").0, ready);
+        let conditions = outcome.status.conditions;
+        conditions.into_iter().find(|condition| condition.type_ == "SourceReady").unwrap().message
+    };
+    let ours = "the operator does not serve the built-in stack repository now: no password";
+    assert_eq!(message("False", Some("no password")), ours);
+    assert!(message("False", None).contains("503"));
+    // Flux has what it fetched before.
+    assert!(!message("True", Some("no password")).contains("no password"));
 }
 
 #[test]

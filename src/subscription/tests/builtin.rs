@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{ReleaseName, Revision};
-use crate::subscription::{BuiltinDecision, BuiltinFacts, decide_builtin};
+use crate::subscription::{BuiltinDecision, BuiltinFacts, decide_builtin, is_flux_behind};
 
 fn name(version: char) -> ReleaseName {
     format!("docker-demo-1-34-v{version}").parse().unwrap()
@@ -35,23 +35,41 @@ struct Case {
 }
 
 impl Case {
-    /// Releases to restore, missing and lost ones, and those that the repository waits for.
-    fn decide(&self) -> [String; 4] {
+    fn with<T>(&self, decide: impl Fn(&BuiltinFacts<'_>) -> T) -> T {
         let (upstream, fetched) = (self.upstream.map(names), names(self.fetched.trim_matches('?')));
-        let facts = BuiltinFacts {
+        decide(&BuiltinFacts {
             wanted: &names(self.wanted),
             pinned: &commits(self.pinned),
             fetched: (self.fetched != "?").then_some(&fetched),
             there: &commits(self.there),
             upstream: upstream.as_ref(),
-        };
-        let BuiltinDecision { restore, missing, lost, not_yet } = decide_builtin(&facts);
+        })
+    }
+
+    /// Releases to restore, missing and lost ones, and those that the repository waits for.
+    fn decide(&self) -> [String; 4] {
+        let BuiltinDecision { restore, missing, lost, not_yet } = self.with(decide_builtin);
         let short = |name: &ReleaseName| name.to_string().chars().last();
         let waits = not_yet.unwrap_or_default();
         let waits = waits.replace("yet", "t");
         let waits = waits.split(", ").filter_map(|name| name.chars().last());
         let [restore, lost] = [restore, lost].map(|all| all.iter().filter_map(short).collect());
         [restore, missing.iter().filter_map(short).collect(), lost, waits.collect()]
+    }
+}
+
+#[test]
+fn flux_is_behind_if_it_lacks_a_release() {
+    for (fetched, there, expected) in [
+        ("12", "12", false),
+        ("1", "12", true),
+        ("", "1", true),
+        // What was withdrawn before the volume was lost.
+        ("12", "1", false),
+        ("?", "12", false),
+    ] {
+        let case = Case { wanted: "", pinned: "", fetched, there, upstream: None };
+        assert_eq!(case.with(is_flux_behind), expected, "{fetched} {there}");
     }
 }
 

@@ -1,7 +1,9 @@
 //! The built-in stack repository: from a registry to addons, without a Git server.
 
+mod many;
 mod service;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -25,7 +27,9 @@ impl Replicas {
     fn start(scenario: &Scenario<'_>, flags: &[&str]) -> Self {
         let volumes = scratch(&format!("{}-volumes", scenario.namespace));
         let ports = [(); 3].map(|()| scenario.testbed.free_port().unwrap());
-        let url = format!("--builtin-url=http://127.0.0.1:{}", ports[0]);
+        let is_encrypted = flags.iter().any(|flag| flag.starts_with("--builtin-cert-dir="));
+        let scheme = if is_encrypted { "https" } else { "http" };
+        let url = format!("--builtin-url={scheme}://127.0.0.1:{}", ports[0]);
         let start = |port: &u16| {
             let address = format!("--builtin-addr=127.0.0.1:{port}");
             let path = format!("--builtin-path={}", volumes.join(port.to_string()).display());
@@ -86,7 +90,7 @@ fn lost_built_in_repository_is_made_again() {
     for operator in &replicas.operators {
         operator.process().unwrap().kill().unwrap();
     }
-    std::fs::remove_dir_all(&replicas.volumes).unwrap();
+    fs::remove_dir_all(&replicas.volumes).unwrap();
     let name = format!("{STACK}-catalog");
     let asked = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "lost"}}});
     for source in [&name, V1] {
@@ -145,13 +149,31 @@ fn uid(scenario: &Scenario<'_>) -> String {
     crate::text(&scenario.get("clusterstack", STACK).unwrap(), "/metadata/uid").to_owned()
 }
 
+/// Makes the directory of a certificate for loopback addresses, and returns it with its authority.
+fn certificate(scenario: &Scenario<'_>) -> (PathBuf, String) {
+    let (from, to) = (scenario.management().certificates(), scratch("builtin-private-certificate"));
+    fs::create_dir_all(&to).unwrap();
+    for (file, name) in [("apiserver.crt", "tls.crt"), ("apiserver.key", "tls.key")] {
+        fs::copy(from.join(file), to.join(name)).unwrap();
+    }
+    let authority = fs::read_to_string(to.join("tls.crt")).unwrap();
+    (to, authority)
+}
+
+fn secret(scenario: &Scenario<'_>, name: &str, entries: &Value) {
+    let metadata = json!({"name": name, "namespace": scenario.namespace});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": entries});
+    scenario.management().apply(&secret.to_string()).unwrap();
+}
+
 #[test]
 fn private_releases_are_served_with_a_login() {
     let scenario = Scenario::shared("builtin-private");
     let (registry, repository) =
         (scenario.testbed.protected_registry(), format!("{}/stacks", scenario.namespace));
     push(registry, &repository, V1, Layout::Scs);
-    let _replicas = Replicas::start(&scenario, &["--builtin-insecure-auth"]);
+    let (directory, authority) = certificate(&scenario);
+    let _replicas = Replicas::start(&scenario, &[&format!("--builtin-cert-dir={}", directory.display())]);
     let mut source = super::upstream::source(&scenario, registry, &repository)["source"].clone();
     source.as_object_mut().unwrap().shift_remove("git");
     source["upstream"].as_object_mut().unwrap().shift_remove("commit");
@@ -160,22 +182,22 @@ fn private_releases_are_served_with_a_login() {
         condition(stack, "ReleasesPublished").1 == "SecretInvalid"
     });
     assert!(condition(&stack, "ReleasesPublished").2.contains("set source.secretRef"), "{stack:#}");
-    let secret = json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stacks", "namespace": scenario.namespace},
-        "stringData": {"username": "flux", "password": "swordfish"},
-    });
-    scenario.management().apply(&secret.to_string()).unwrap();
+    let login = json!({"username": "flux", "password": "swordfish", "ca.crt": authority});
+    secret(&scenario, "stacks", &login);
     scenario.patch("clusterstack", STACK, &json!({"spec": {"source": {"secretRef": {"name": "stacks"}}}}));
     scenario.wait_ready("clusterstackrelease", V1);
     let source = scenario.get("gitrepository", V1).unwrap();
     assert_eq!(source["spec"]["secretRef"], json!({"name": "stacks"}));
 
-    // Another tenant knows the address, and not the password.
+    assert!(crate::text(&source, "/spec/url").starts_with("https://"), "{source:#}");
+
+    // Another tenant knows the address and the authority, and not the password.
+    secret(&scenario, "authority", &json!({"ca.crt": authority}));
     let mut stolen = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
         "metadata": {"name": "stolen", "namespace": scenario.namespace},
     });
-    stolen["spec"] = json!({"url": source["spec"]["url"], "ref": {"branch": "main"}, "interval": "1m"});
+    stolen["spec"] = json!({"url": source["spec"]["url"], "ref": {"branch": "main"}, "interval": "1m", "secretRef": {"name": "authority"}});
     scenario.management().apply(&stolen.to_string()).unwrap();
     let stolen =
         scenario.wait("gitrepository", "stolen", "refused", |found| condition(found, "Ready").0 == "False");

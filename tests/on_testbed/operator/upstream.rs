@@ -16,7 +16,7 @@ pub(crate) fn push(registry: &Registry, repository: &str, release: &str, layout:
     push_files(registry, repository, release, layout, &packed(&example))
 }
 
-fn push_files(
+pub(crate) fn push_files(
     registry: &Registry,
     repository: &str,
     release: &str,

@@ -52,6 +52,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// The name of [`Cluster::certificates`].
+    pub(crate) const CERTIFICATES: &str = "certificates";
+
     /// `management`, or the name of the workload cluster.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -68,6 +71,13 @@ impl Cluster {
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// The directory with a certificate for loopback addresses, `apiserver.crt`, which is its own authority, and its key,
+    /// `apiserver.key`.
+    #[must_use]
+    pub fn certificates(&self) -> PathBuf {
+        self.kubeconfig.with_file_name(&self.name).join(Self::CERTIFICATES)
     }
 
     /// The kubectl of this testbed.

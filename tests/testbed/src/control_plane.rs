@@ -65,9 +65,6 @@ status:
   capacity: {cpu: "64", memory: 256Gi, pods: "1000"}
 "#;
 
-/// The directory of an API server's certificate and key.
-const CERTIFICATES: &str = "certificates";
-
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Starts the control plane of the management cluster, and returns the kubeconfig of the operator under test as well.
@@ -79,11 +76,6 @@ pub(crate) fn start_management(site: &Site<'_>) -> Result<(Cluster, PathBuf)> {
     start_controllers(site, &cluster, MANAGEMENT_CONTROLLERS)?;
     let kubeconfig = cluster.kubeconfig_with_token(OPERATOR, &operator)?;
     Ok((cluster, kubeconfig))
-}
-
-/// The directory with the certificate of a cluster's API server, `apiserver.crt`, and its key, `apiserver.key`.
-pub(crate) fn certificates(site: &Site<'_>, cluster: &Cluster) -> PathBuf {
-    site.supervisor.data().join(&cluster.name).join(CERTIFICATES)
 }
 
 /// Starts a workload cluster with two ready nodes.
@@ -132,7 +124,7 @@ fn start_api_server(site: &Site<'_>, name: &str, users: &str, flags: &[String]) 
     fs::write(&tokens, format!("{token},admin,admin,system:masters\n{users}"))
         .context(|| format!("cannot write {}", tokens.display()))?;
     // The server writes a self-signed certificate first, and reads the key for service accounts after that.
-    let certificates = directory.join(CERTIFICATES);
+    let certificates = directory.join(Cluster::CERTIFICATES);
     let key = certificates.join("apiserver.key");
     let mut command = Command::new(site.toolbox.program("kube-apiserver")?);
     command

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::building;
 use crate::cluster::Cluster;
-use crate::control_plane::{self, Site};
+use crate::control_plane::Site;
 use crate::error::{Context as _, Result};
 use crate::in_memory;
 use crate::options::Providers;
@@ -150,7 +150,7 @@ fn start_controller(
     webhook_port: u16,
 ) -> Result<(Process, u16)> {
     let health_port = site.ports.free()?;
-    let certificates = control_plane::certificates(site, management);
+    let certificates = management.certificates();
     let mut command = Command::new(site.toolbox.program(provider.program)?);
     command
         .env("KUBECONFIG", &management.kubeconfig)

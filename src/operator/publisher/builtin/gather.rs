@@ -26,7 +26,7 @@ use crate::runtime::cache::Key;
 use crate::serve::Login;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
 use crate::source::origin::{Listing, Origin};
-use crate::subscription::BuiltinFacts;
+use crate::subscription::{BuiltinFacts, is_flux_behind};
 
 /// The facts about a built-in stack repository.
 pub(super) struct Facts<'a> {
@@ -132,7 +132,7 @@ impl Facts<'_> {
 
     /// Whether Flux has not fetched all releases yet.
     pub(super) fn is_behind(&self) -> bool {
-        self.fetched.as_ref().is_some_and(|fetched| self.there.keys().any(|name| !fetched.contains(name)))
+        is_flux_behind(&self.builtin(None))
     }
 
     /// Whether the process may ask Flux to fetch: it leads, and the `ClusterStack` does not forbid all writes.

@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::super::super::builtin::BuiltinRepositories;
+use super::super::super::context::Context;
 use super::super::{Stop, hold};
 use crate::api::Reason;
 use crate::error::Classify as _;
@@ -66,6 +67,14 @@ pub(super) async fn restore(
 /// Returns the size in bytes of all repositories.
 pub(super) async fn size(directory: PathBuf) -> Result<u64, Stop> {
     blocking(move || Ok(directory_size(&directory))).await
+}
+
+/// Reports the size of all repositories as a metric.
+pub(super) async fn measure(context: &Context) {
+    let Some(settings) = &context.settings.builtin else { return };
+    if let Ok(size) = size(settings.directory.clone()).await {
+        context.metrics.builtin(size);
+    }
 }
 
 /// Removes the repository of a `ClusterStack`.
