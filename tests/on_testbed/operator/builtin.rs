@@ -202,4 +202,15 @@ fn private_releases_are_served_with_a_login() {
     let stolen =
         scenario.wait("gitrepository", "stolen", "refused", |found| condition(found, "Ready").0 == "False");
     assert!(condition(&stolen, "Ready").2.contains("authentication required"), "{stolen:#}");
+
+    // The releases stay private, whatever the upstream source is now, and both conditions say why they are not served.
+    let open = json!({"upstream": {"secretRef": null}, "secretRef": null});
+    scenario.patch("clusterstack", STACK, &json!({"spec": {"source": open}}));
+    scenario.wait("clusterstack", STACK, "closed", |stack| {
+        let (published, source) = (condition(stack, "ReleasesPublished"), condition(stack, "SourceReady"));
+        published.1 == "SecretInvalid"
+            && source
+                .2
+                .contains("does not serve the built-in stack repository now: the releases are, or were")
+    });
 }
