@@ -204,9 +204,9 @@ impl Release {
     /// Returns the hooks at which an addon is applied. In the single-chart form these are none for the chart, and all for a
     /// component. A `ClusterStack` names those of its own components.
     pub fn hooks_of(&self, addon: &AddonName) -> impl Iterator<Item = Hook> {
-        let applies = |stage: &Stage| stage.addon == *addon && stage.action == Action::Apply;
-        let is_listed =
-            move |hook: Hook| self.stages.get(&hook).is_some_and(|stages| stages.iter().any(applies));
+        let is_listed = move |hook: Hook| {
+            self.stages.get(&hook).is_some_and(|stages| stages.iter().any(|stage| stage.applies(addon)))
+        };
         let found = self.addon(addon);
         let named = found.and_then(Addon::platform).and_then(|platform| platform.hooks.as_deref());
         let is_everywhere =
@@ -310,16 +310,15 @@ impl Release {
     ) -> (Form, BTreeMap<Hook, Vec<Stage>>, Vec<Addon>) {
         let mut components = components::read(files, limits, findings);
         let dependencies = std::mem::take(&mut components.dependencies);
-        let read = if let Some((stages, complete)) = stages::read(files, &components, limits, findings) {
-            let stages_or_all = complete.then_some(&stages);
-            let addons = addons::read_staged(files, stages_or_all, components, limits, findings);
-            (Form::MultiStage, stages, addons)
-        } else {
+        let Some((stages, complete)) = stages::read(files, &components, limits, findings) else {
             let addons = addons::read_single(files, components, limits, findings);
-            (Form::SingleChart, BTreeMap::new(), addons)
+            dependencies.check(&addons, None, files, findings);
+            return (Form::SingleChart, BTreeMap::new(), addons);
         };
-        dependencies.check(&read.2, files, findings);
-        read
+        let stages_or_all = complete.then_some(&stages);
+        let addons = addons::read_staged(files, stages_or_all, components, limits, findings);
+        dependencies.check(&addons, stages_or_all, files, findings);
+        (Form::MultiStage, stages, addons)
     }
 
     /// Finds the addon of that name.

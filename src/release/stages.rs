@@ -41,6 +41,14 @@ pub struct Stage {
     pub wait_after: Option<Wait>,
 }
 
+impl Stage {
+    /// Whether it applies that addon.
+    #[must_use]
+    pub fn applies(&self, addon: &AddonName) -> bool {
+        self.addon == *addon && self.action == Action::Apply
+    }
+}
+
 /// A condition on objects of the workload cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::names::AddonName;
 use crate::release::document::Value;
 use crate::release::finding::{Finding, Findings, Reason};
-use crate::release::{Addon, CLUSTER_ADDON, Files};
+use crate::release::{Addon, CLUSTER_ADDON, Files, Hook, Stage};
 
 /// An addon that a component waits for, and the finding at its place, without a message.
 type Needed = (AddonName, Finding);
@@ -33,8 +33,17 @@ impl Dependencies {
         needed.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Reports the dependencies of addons that can never be fulfilled: Flux would wait for ever.
-    pub(in crate::release) fn check(&self, addons: &[Addon], files: &Files, findings: &mut Findings) {
+    /// Reports the dependencies of addons that can never be fulfilled: Flux would wait for ever. Without complete stages all
+    /// addons count as those of the same moment.
+    pub(in crate::release) fn check(
+        &self,
+        addons: &[Addon],
+        stages: Option<&BTreeMap<Hook, Vec<Stage>>>,
+        files: &Files,
+        findings: &mut Findings,
+    ) {
+        let first = stages.and_then(|stages| stages.get(&Hook::BeforeClusterUpgrade));
+        let is_first = |name: &AddonName| first.is_some_and(|first| first.iter().any(|it| it.applies(name)));
         let directories = files.directories(CLUSTER_ADDON);
         for addon in addons {
             for (name, finding) in self.0.get(&addon.name).into_iter().flatten() {
@@ -51,6 +60,10 @@ impl Dependencies {
                     Some(_) if self.leads(name, &addon.name) => {
                         format!("{name} waits for {}: neither can be installed first", addon.name)
                     }
+                    Some(_) if is_first(&addon.name) && !is_first(name) => format!(
+                        "{} moves before an upgrade of the cluster, and {name} only after it: neither would move",
+                        addon.name
+                    ),
                     Some(_) => continue,
                 };
                 findings.push(Finding { message, ..finding.clone() });

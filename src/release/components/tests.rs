@@ -197,6 +197,15 @@ fn dependency_that_is_never_ready_is_refused() {
         ]
     );
     with(dependency, "dependsOn: [ingress, cni]").clean();
+
+    // The upgrade waits for what it needs before: that cannot wait for the upgrade.
+    let later = list().replace(ingress, &format!("{ingress}    dependsOn: [monitoring]\n"));
+    let later = stack().with(COMPONENTS, &later.replace(dependency, "dependsOn: [cni]"));
+    let message =
+        "ingress moves before an upgrade of the cluster, and monitoring only after it: neither would move";
+    expect(&later.refused(), Reason::DependencyInvalid, COMPONENTS, 13, message);
+    let stages = STAGES.replace("    - {name: ingress, action: apply}\n  Before", "  Before");
+    later.with("clusteraddon.yaml", &format!("{stages}    - {{name: monitoring, action: apply}}\n")).clean();
 }
 
 #[test]
