@@ -106,6 +106,7 @@ pub(super) async fn close_others(
             info!(stack = %key, "removed the built-in stack repository: the ClusterStack is gone");
         }
     }
+    repository::measure(context).await;
     Ok(())
 }
 

@@ -153,6 +153,17 @@ fn refused_source_spends_no_budget() {
     );
 }
 
+/// The followed `GitRepository` with an artifact, and with Flux's answer to the last fetch.
+fn repository_that_is(facts: &Facts, ready: &str) -> Arc<FluxObject> {
+    let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
+    let status = json!({
+        "observedGeneration": 1,
+        "artifact": {"revision": "main@sha1:c0ffee", "url": "http://source/a.tar.gz"},
+        "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "503"}],
+    });
+    repository_with(facts.source.as_ref().unwrap(), &json!({}), &status)
+}
+
 #[test]
 fn refused_deletion_of_old_source_is_reported() {
     for (ready, is_left, is_refused, expected) in [
@@ -169,13 +180,7 @@ fn refused_deletion_of_old_source_is_reported() {
             source.made.retain(|_| is_left);
         }
         let decision = decide(&facts);
-        let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
-        let status = json!({
-            "observedGeneration": 1,
-            "artifact": {"revision": "main@sha1:c0ffee", "url": "http://source/a.tar.gz"},
-            "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "m"}],
-        });
-        let found = repository_with(facts.source.as_ref().unwrap(), &json!({}), &status);
+        let found = repository_that_is(&facts, ready);
         let outcome = roll_up(&facts, &decision, &receipts(&facts, Some(found)));
         assert_eq!(condition(&outcome, "SourceReady"), expected);
         assert_eq!(outcome.status.pruned.map(|pruned| pruned.count), Some(1), "releases are deleted");
@@ -188,13 +193,7 @@ fn closed_built_in_repository_is_the_cause_of_a_failed_fetch() {
         let mut facts = facts();
         facts.closed = closed.map(str::to_owned);
         let decision = decide(&facts);
-        let reason = if ready == "True" { "Succeeded" } else { "GitOperationFailed" };
-        let status = json!({
-            "observedGeneration": 1,
-            "artifact": {"revision": "main@sha1:c0ffee", "url": "http://source/a.tar.gz"},
-            "conditions": [{"type": "Ready", "status": ready, "reason": reason, "message": "503"}],
-        });
-        let found = repository_with(facts.source.as_ref().unwrap(), &json!({}), &status);
+        let found = repository_that_is(&facts, ready);
         let outcome = roll_up(&facts, &decision, &receipts(&facts, Some(found)));
         assert_eq!(condition(&outcome, "SourceReady").0, ready);
         let conditions = outcome.status.conditions;
