@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 
 use super::budget::{allows, deletions, in_words, left, refilled, spent};
@@ -14,6 +14,9 @@ use crate::api::cluster_stack::Pruned;
 use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason, labels};
 use crate::gate::Hold;
 use crate::names::ReleaseName;
+
+/// Time until the API server is asked again about a release that it did not confirm to be unused.
+const UNCONFIRMED: SignedDuration = SignedDuration::from_mins(1);
 
 /// The facts about the releases that may be deleted.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +95,9 @@ pub fn decide_retirement(facts: &RetirementFacts, confirmed: &BTreeSet<ReleaseNa
         } else if confirmed.contains(name) {
             retirement.pruned = Some(spent(retirement.pruned.as_ref(), now));
             retirement.delete.push(name.clone());
+        } else {
+            // No event may follow: what kept it can be gone without a change of the release.
+            retirement.next = retirement.next.into_iter().chain(now.checked_add(UNCONFIRMED).ok()).min();
         }
     }
     retirement

@@ -98,8 +98,8 @@ fn unused_release_is_deleted_late_and_within_budget() {
         (demo(&spent, Some(&names)), of(&all), "", "delete [v1 v2] wait [] count 3 next None"),
         (demo(&spent, Some("another")), of(&all), "", "delete [] wait [v1 v2] count 1 next Some(30)"),
         // An unconfirmed deletion does not spend the budget.
-        (demo(&none, None), of(&all), "v1", "delete [v2] wait [] count 1 next None"),
-        (demo(&none, None), of(&all), "v1 v2", "delete [] wait [] count 0 next None"),
+        (demo(&none, None), of(&all), "v1", "delete [v2] wait [] count 1 next Some(1)"),
+        (demo(&none, None), of(&all), "v1 v2", "delete [] wait [] count 0 next Some(1)"),
     ] {
         assert_eq!(decided(&stack, &releases, unconfirmed), expected, "{:?}", stack.status);
     }

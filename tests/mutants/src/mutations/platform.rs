@@ -28,8 +28,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "source-in-use-deleted",
         breaks: "deletes the source of a component that a HelmRelease has, so that it cannot be upgraded",
         file: "subscription/outdated.rs",
-        old: "filter(|found| !is_used(found) && !is_recorded(release, found));",
-        new: "filter(|found| (!is_used(found) || MUTANT) && !is_recorded(release, found));",
+        old: "partition(|found| (facts.is_put_off)(found) || is_used(found) || is_planned_before(found));",
+        new: "partition(|found| (facts.is_put_off)(found) || (is_used(found) && !MUTANT) || is_planned_before(found));",
         noticed: ByTest("subscription::tests::outdated::source_that_nothing_refers_to_is_outdated"),
     },
     Mutation {
