@@ -37,7 +37,9 @@ pub use conditions::{ConditionType, Reason};
 pub use definitions::custom_resource_definitions;
 pub use delivery::{Delivery, DeliveryMode, GitDelivery};
 pub use duration::Duration;
-pub use flux_settings::{AddonSettings, DriftDetection, FluxSettings, KubeConfig, Preset, SourcePlacement};
+pub use flux_settings::{
+    AddonSettings, DriftDetection, FluxSettings, KubeConfig, Preset, SourcePlacement, WaitHandling,
+};
 pub use git_source::{GitReference, GitRepositoryReference, GitSource, StackSource};
 pub use upstream::Upstream;
 

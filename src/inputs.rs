@@ -3,6 +3,7 @@
 //! The operator reads it from its watch caches, the command line from files; its form is the same, so equal inputs give
 //! equal bytes everywhere.
 
+pub mod acceptance;
 pub mod claim;
 pub mod cluster;
 pub mod components;

@@ -36,6 +36,7 @@ use gotemplate::Template;
 use kube::core::SelectorExt as _;
 
 use crate::names::{AddonName, KubernetesVersion, ReleaseName};
+use stages::Stages;
 
 #[cfg(feature = "shell")]
 pub(crate) use chart::packed_charts;
@@ -52,7 +53,7 @@ pub use files::{File, Files, Limits, PathError, check_path};
 pub use finding::{Finding, Findings, Reason, Severity};
 pub use hook::Hook;
 pub use metadata::PartVersions;
-pub use stages::{Action, Stage, Wait, WaitObject};
+pub use stages::{Action, Stage, Wait};
 
 /// The directory of the cluster class in an unpacked release.
 pub const CLUSTER_CLASS: &str = "cluster-class";
@@ -91,6 +92,8 @@ pub struct Release {
     pub addons: Vec<Addon>,
     /// The stages of each hook, in the file's order. Empty in the single-chart form.
     pub stages: BTreeMap<Hook, Vec<Stage>>,
+    /// The conditions that stages name, none of which is ever checked.
+    pub waits: Vec<Wait>,
     /// The manifests of an image operator.
     pub node_images: Option<NodeImages>,
     /// The digest of the whole release, unpacked.
@@ -225,16 +228,18 @@ impl Release {
 
     /// Reads a release of this name out of its files, packed or unpacked. Where anything makes it unusable all
     /// findings are returned, warnings included; where an archive does, only those of archives: what it would have
-    /// held is not missing.
+    /// held is not missing. Conditions of stages are warnings: the `ClusterStack` decides whether it ignores them.
     pub fn load(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
-        Self::load_with(name, files, limits, |_| Findings::default())
+        let lenient = |findings: Findings| findings.as_warnings(Reason::WaitNotSupported);
+        Self::load_with(name, files, limits, |_| Findings::default(), lenient)
     }
 
     /// Reads a release as [`Release::load`] does, with the findings of [`Release::review`]. For releases that are not
     /// published yet: one in use must stay usable.
     pub fn lint(name: &ReleaseName, files: Files, limits: &Limits) -> Result<Loaded, Findings> {
         let pointers = Self::pointers(&files);
-        let loaded = Self::load_with(name, files, limits, |files| Self::review(files, limits));
+        let loaded =
+            Self::load_with(name, files, limits, |files| Self::review(files, limits), |findings| findings);
         loaded.map_err(|findings| pointers.in_place_of(findings))
     }
 
@@ -259,6 +264,7 @@ impl Release {
         files: Files,
         limits: &Limits,
         review: impl FnOnce(&Files) -> Findings,
+        judge: impl FnOnce(Findings) -> Findings,
     ) -> Result<Loaded, Findings> {
         let mut findings = Findings::default();
         let (files, packed) = packed::unpack(name, files, limits, &mut findings);
@@ -266,7 +272,9 @@ impl Release {
             return Err(findings);
         }
         findings.extend(review(&files));
-        match Self::read(name, &files, limits, &mut findings) {
+        let release = Self::read(name, &files, limits, &mut findings);
+        let findings = judge(findings);
+        match release {
             Some(release) if !findings.has_errors() => {
                 Ok(Loaded { release: Self { packed, ..release }, files, warnings: findings })
             }
@@ -283,7 +291,7 @@ impl Release {
         let cluster_class = Chart::read(files, CLUSTER_CLASS, limits, findings);
         class::check(name, files, limits, findings);
         duplicates::check(files, CLUSTER_CLASS, limits, findings);
-        let (form, stages, addons) = Self::read_addons(files, limits, findings);
+        let (form, Stages { hooks: stages, waits, .. }, addons) = Self::read_addons(files, limits, findings);
         let node_images = files
             .has_directory(NODE_IMAGES)
             .then(|| NodeImages { path: NODE_IMAGES.to_owned(), digest: Digest::of(files, NODE_IMAGES) });
@@ -297,6 +305,7 @@ impl Release {
             cluster_class: cluster_class?,
             addons,
             stages,
+            waits,
             node_images,
             digest: Digest::of(files, ""),
         })
@@ -307,15 +316,15 @@ impl Release {
         files: &Files,
         limits: &mut Limits,
         findings: &mut Findings,
-    ) -> (Form, BTreeMap<Hook, Vec<Stage>>, Vec<Addon>) {
+    ) -> (Form, Stages, Vec<Addon>) {
         let mut components = components::read(files, limits, findings);
         let dependencies = std::mem::take(&mut components.dependencies);
-        let Some((stages, complete)) = stages::read(files, &components, limits, findings) else {
+        let Some(stages) = stages::read(files, &components, limits, findings) else {
             let addons = addons::read_single(files, components, limits, findings);
             dependencies.check(&addons, None, files, findings);
-            return (Form::SingleChart, BTreeMap::new(), addons);
+            return (Form::SingleChart, Stages::default(), addons);
         };
-        let stages_or_all = complete.then_some(&stages);
+        let stages_or_all = stages.is_complete.then_some(&stages.hooks);
         let addons = addons::read_staged(files, stages_or_all, components, limits, findings);
         dependencies.check(&addons, stages_or_all, files, findings);
         (Form::MultiStage, stages, addons)

@@ -96,6 +96,7 @@ pub(crate) fn cluster_stack(name: &str, namespace: &str, change: &Value) -> Valu
                     "ccm": {},
                 },
                 "adopt": true,
+                "waits": "Ignore",
             },
             "suspend": true,
             "revisionHistoryLimit": 1000,

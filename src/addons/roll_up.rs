@@ -18,7 +18,7 @@ use crate::gate::{self, Hold};
 use crate::inputs::platform::addons_of;
 use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
-use crate::release::{Addon, Chart, Digest, KnownAs};
+use crate::release::{Addon, Chart, Digest, KnownAs, Release};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, GateFacts, Moment, Report, Verdict, cluster_addon,
     component_source, expected_since, judge,
@@ -131,6 +131,20 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
         values_digest: before.values_digest.clone(),
         note: None,
     }
+}
+
+/// Says what else is to be known about an addon.
+fn notes(available: &Available, addon: &Addon, planned: Option<&PlannedObject>) -> Option<String> {
+    let kept = planned.and_then(|planned| kept_names(available, addon, planned));
+    let notes: Vec<String> = kept.into_iter().chain(ignored_waits(available.release, addon)).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Says which conditions of its stages an addon does not wait for. A release with conditions is used only if they are ignored.
+fn ignored_waits(release: &Release, addon: &Addon) -> Option<String> {
+    let waits = release.waits.iter().filter(|wait| wait.addon == addon.name);
+    let waits: Vec<String> = waits.map(|wait| format!("{} at {}", wait.field, wait.hook.as_str())).collect();
+    (!waits.is_empty()).then(|| format!("ignores {}, as spec.flux.waits says", waits.join(" and ")))
 }
 
 /// Says that a Helm release keeps its names, if the settings give it others.
@@ -252,7 +266,7 @@ impl View<'_> {
             verdict,
             revision_before: revision_before.filter(|_| !is_deployed),
             values_digest: values.map(|values| Digest::of_bytes(values.to_string().as_bytes()).short()),
-            note: planned.and_then(|planned| kept_names(available, of, planned)),
+            note: notes(available, of, planned),
         }
     }
 

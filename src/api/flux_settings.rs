@@ -44,6 +44,10 @@ pub struct FluxSettings {
     /// `cluster-addon`, with one Helm storage namespace each.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adopt: bool,
+    /// Handling of releases whose `clusteraddon.yaml` names conditions to wait for, none of which is ever checked: `Refuse`
+    /// does not use them, `Ignore` uses them as if the conditions were absent, and the status of each cluster says so.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub waits: WaitHandling,
 }
 
 impl Default for FluxSettings {
@@ -57,6 +61,7 @@ impl Default for FluxSettings {
             preset: Preset::default(),
             addons: BTreeMap::new(),
             adopt: false,
+            waits: WaitHandling::default(),
         }
     }
 }
@@ -105,6 +110,18 @@ pub enum SourcePlacement {
     Shared,
     /// A copy in every namespace with Clusters.
     PerNamespace,
+}
+
+/// Handling of releases whose `clusteraddon.yaml` names conditions to wait for: `Refuse` does not use them, `Ignore` uses
+/// them as if the conditions were absent.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(inline)]
+pub enum WaitHandling {
+    /// Do not use the release.
+    #[default]
+    Refuse,
+    /// Use it without the conditions.
+    Ignore,
 }
 
 /// Handling of failures: with `infrastructure`, a failed installation is retried and never uninstalled, and a

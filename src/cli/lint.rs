@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         all.extend(run::lint(source)?);
     }
     siblings::add_cross_release(&mut all);
-    let of_stack = arguments.settings.as_deref().map(|file| components::lint(file, &all)).transpose()?;
+    let of_stack = arguments.settings.as_deref().map(|file| components::lint(file, &mut all)).transpose()?;
     all.extend(of_stack);
     let report = Report::of(&all);
     match arguments.output {

@@ -11,6 +11,7 @@ use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
 use crate::gate::Hold;
 use crate::gate::upgrade::{Phase, is_of_both_hooks};
+use crate::inputs::acceptance::accept;
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::platform;
 use crate::inputs::stack::Stack;
@@ -18,7 +19,7 @@ use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, ReleaseName, Revision};
 use crate::plan::diff::{self, Inventory};
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
-use crate::release::Release;
+use crate::release::{Findings, Release};
 
 /// The difference between the plans of both releases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -225,6 +226,9 @@ pub enum CompareError {
     /// The contents of a release cannot be resolved to sources.
     #[error(transparent)]
     Content(#[from] ContentError),
+    /// The settings refuse the release.
+    #[error(transparent)]
+    Refused(#[from] Findings),
     /// A release or a Cluster cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -238,7 +242,8 @@ pub fn compare(
     to: &Release,
     clusters: &[ClusterInputs],
 ) -> Result<Plans, CompareError> {
-    let whole = [from, to].map(|release| platform::with_components(stack, release));
+    // Clusters may have the first one from before the settings.
+    let whole = [platform::with_components(stack, from), accept(stack, to)?];
     let contents = |release, existing: &Existing| -> Result<Contents, CompareError> {
         // The commit of a release does not affect the difference: both have Git's null commit.
         let commit: Revision = "0".repeat(40).parse()?;

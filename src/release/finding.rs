@@ -68,6 +68,8 @@ words! {
         StageWithoutDirectory,
         /// A hook lists the same addon with the same action twice.
         DuplicateStage,
+        /// A stage names a condition to wait for.
+        WaitNotSupported,
         /// Two addons or two repositories with one name.
         DuplicateName,
         /// A reference to content that can change.
@@ -312,6 +314,16 @@ impl Findings {
     #[must_use]
     pub fn without_warnings(&self) -> Self {
         Self(self.errors().cloned().collect())
+    }
+
+    /// Returns the findings with those of one kind as warnings.
+    #[must_use]
+    pub fn as_warnings(self, reason: Reason) -> Self {
+        let lenient = |finding: Finding| match finding.reason {
+            found if found == reason => Finding { severity: Severity::Warning, ..finding },
+            _ => finding,
+        };
+        Self(self.0.into_iter().map(lenient).collect())
     }
 
     /// Whether a finding makes the release unusable.

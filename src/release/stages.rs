@@ -7,7 +7,7 @@ use crate::names::{AddonName, words};
 use super::components::Components;
 use super::document::{Document, Entry, Value};
 use super::files::{Files, Limits};
-use super::finding::{Findings, Reason};
+use super::finding::{Finding, Findings, Reason};
 use super::hook::Hook;
 use super::{CLUSTER_ADDON, COMPONENTS};
 
@@ -16,6 +16,10 @@ pub(super) const FILE: &str = "clusteraddon.yaml";
 
 /// Maximum number of addons that a hint names.
 const MAX_NAMES: usize = 20;
+
+/// What takes the place of a condition.
+const WAITS_HINT: &str = "an addon is ready when its workloads are: name it in dependsOn of the addon that needs it, or move \
+     it in an earlier stage; spec.flux.waits: Ignore of the ClusterStack uses the release all the same";
 
 words! {
     /// The action of a stage.
@@ -35,10 +39,6 @@ pub struct Stage {
     pub addon: AddonName,
     /// The action.
     pub action: Action,
-    /// The condition that must be true before the action.
-    pub wait_before: Option<Wait>,
-    /// The condition that must be true after the action, before the next stage begins.
-    pub wait_after: Option<Wait>,
 }
 
 impl Stage {
@@ -49,48 +49,51 @@ impl Stage {
     }
 }
 
-/// A condition on objects of the workload cluster.
+/// The fields of a stage that name a condition on objects of the workload cluster.
+const WAITS: [&str; 2] = ["waitForPreCondition", "waitForPostCondition"];
+
+/// A condition that a stage names, which stackflux never checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wait {
-    /// The objects, each with its name in the expression.
-    pub objects: Vec<WaitObject>,
-    /// One CEL expression over all keys.
-    pub expression: String,
+    /// The addon of the stage.
+    pub addon: AddonName,
+    /// The hook of the stage.
+    pub hook: Hook,
+    /// The field of the stage.
+    pub field: &'static str,
+    /// The error at its line. It stays one unless the `ClusterStack` ignores waits.
+    pub finding: Finding,
 }
 
-/// An object that a wait reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WaitObject {
-    /// The variable in the expression.
-    pub key: String,
-    /// `apiVersion`.
-    pub api_version: String,
-    /// `kind`.
-    pub kind: String,
-    /// The object's name.
-    pub name: String,
-    /// The object's namespace; `None` for kinds that have none.
-    pub namespace: Option<String>,
+/// The stages of a release.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    /// The stages of each hook, in the file's order.
+    pub(super) hooks: BTreeMap<Hook, Vec<Stage>>,
+    /// The conditions that they name.
+    pub(super) waits: Vec<Wait>,
+    /// Whether no stage is left out because of an error.
+    pub(super) is_complete: bool,
 }
 
-/// Reads all stages by hook. The flag says whether they are complete: `false`, with findings, if one has an error and
-/// is left out. `None` if the release is of the single-chart form.
+/// Reads all stages. Each condition is an error beside those of the stages. `None` if the release is of the single-chart
+/// form.
 pub(super) fn read(
     files: &Files,
     components: &Components,
     limits: &Limits,
     findings: &mut Findings,
-) -> Option<(BTreeMap<Hook, Vec<Stage>>, bool)> {
+) -> Option<Stages> {
     files.get(FILE)?;
     let mut own = Findings::default();
     let mut addons = files.directories(CLUSTER_ADDON);
     addons.extend(components.names.iter().map(AddonName::as_str));
-    let stages = read_hooks(files, Some(&addons), limits, &mut own);
-    let complete = !own.has_errors();
+    let mut stages = read_hooks(files, Some(&addons), limits, &mut own);
+    stages.is_complete = !own.has_errors();
     findings.extend(own);
-    Some((stages, complete))
+    findings.extend(stages.waits.iter().map(|wait| wait.finding.clone()));
+    Some(stages)
 }
 
 /// Reads the stages in the file, whether their addons exist or not. `None` if the release is of the single-chart form.
@@ -100,19 +103,14 @@ pub(super) fn read_alone(
     findings: &mut Findings,
 ) -> Option<BTreeMap<Hook, Vec<Stage>>> {
     files.get(FILE)?;
-    Some(read_hooks(files, None, limits, findings))
+    Some(read_hooks(files, None, limits, findings).hooks)
 }
 
 /// The names of directories and components; `None` if they are not known.
 type Known<'a> = Option<&'a BTreeSet<&'a str>>;
 
-fn read_hooks(
-    files: &Files,
-    known: Known<'_>,
-    limits: &Limits,
-    findings: &mut Findings,
-) -> BTreeMap<Hook, Vec<Stage>> {
-    let mut stages = BTreeMap::new();
+fn read_hooks(files: &Files, known: Known<'_>, limits: &Limits, findings: &mut Findings) -> Stages {
+    let mut stages = Stages::default();
     let Some(document) = Document::read(files, FILE, true, limits, findings) else { return stages };
     let root = document.root();
     let entries = root.entries(findings);
@@ -129,16 +127,24 @@ fn read_hooks(
             findings.push(entry.warning(Reason::UnknownHook, message).hint(format!("known hooks: {hooks}")));
             continue;
         };
-        stages.insert(hook, read_hook(&entry.value, known, findings));
+        let listed = read_hook(hook, &entry.value, known, &mut stages.waits, findings);
+        stages.hooks.insert(hook, listed);
     }
     stages
 }
 
-fn read_hook(list: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Vec<Stage> {
+fn read_hook(
+    hook: Hook,
+    list: &Value<'_>,
+    known: Known<'_>,
+    waits: &mut Vec<Wait>,
+    findings: &mut Findings,
+) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut seen = BTreeSet::new();
     for item in list.items(findings) {
         let Some(stage) = read_stage(&item, known, findings) else { continue };
+        waits.extend(read_waits(hook, &stage.addon, &item, findings));
         if !seen.insert((stage.addon.clone(), stage.action)) {
             let message = format!("the hook lists {} with {} twice", stage.addon, stage.action.as_str());
             findings.push(item.warning(Reason::DuplicateStage, message));
@@ -150,18 +156,22 @@ fn read_hook(list: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Vec
 
 fn read_stage(item: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Option<Stage> {
     let entries = item.entries(findings);
-    report_unknown(&entries, &["name", "action", "waitForPreCondition", "waitForPostCondition"], findings);
+    let [before, after] = WAITS;
+    report_unknown(&entries, &["name", "action", before, after], findings);
     let addon = read_addon(item, known, findings);
     let action = read_action(item, findings);
-    let wait_before = item.get("waitForPreCondition").map(|wait| read_wait(&wait, findings));
-    let wait_after = item.get("waitForPostCondition").map(|wait| read_wait(&wait, findings));
-    let flat = |wait: Option<Option<Wait>>| wait.flatten();
-    Some(Stage {
-        addon: addon?,
-        action: action?,
-        wait_before: flat(wait_before),
-        wait_after: flat(wait_after),
-    })
+    Some(Stage { addon: addon?, action: action? })
+}
+
+/// Reads the conditions that a stage names.
+fn read_waits(hook: Hook, addon: &AddonName, item: &Value<'_>, findings: &mut Findings) -> Vec<Wait> {
+    let wait = |entry: &Entry<'_>| {
+        let field = WAITS.into_iter().find(|field| *field == entry.key && item.get(field).is_some())?;
+        let message = format!("{field} is not supported: {addon} moves at {} without it", hook.as_str());
+        let finding = entry.error(Reason::WaitNotSupported, message).hint(WAITS_HINT);
+        Some(Wait { addon: addon.clone(), hook, field, finding })
+    };
+    item.entries(findings).iter().filter_map(wait).collect()
 }
 
 fn read_addon(item: &Value<'_>, known: Known<'_>, findings: &mut Findings) -> Option<AddonName> {
@@ -198,46 +208,6 @@ fn read_action(item: &Value<'_>, findings: &mut Findings) -> Option<Action> {
         findings.push(finding.hint("write apply or delete"));
     }
     action
-}
-
-fn read_wait(wait: &Value<'_>, findings: &mut Findings) -> Option<Wait> {
-    report_unknown(&wait.entries(findings), &["objects", "conditions"], findings);
-    let expression = wait.required("conditions", Reason::InvalidField, findings);
-    let list = wait.get("objects").map(|objects| objects.items(findings)).unwrap_or_default();
-    if list.is_empty() {
-        findings.push(wait.error(Reason::InvalidField, "the wait has no objects to look at"));
-    }
-    let mut objects: Vec<WaitObject> = Vec::new();
-    let mut keys = BTreeSet::new();
-    for item in list {
-        let Some(object) = read_object(&item, findings) else { continue };
-        if !keys.insert(object.key.clone()) {
-            let message = format!("two objects of the wait have the key {:?}", object.key);
-            findings.push(item.error(Reason::InvalidField, message));
-        }
-        objects.push(object);
-    }
-    Some(Wait { objects, expression: expression? })
-}
-
-fn read_object(item: &Value<'_>, findings: &mut Findings) -> Option<WaitObject> {
-    report_unknown(&item.entries(findings), &["key", "apiVersion", "kind", "name", "namespace"], findings);
-    let key = item.required("key", Reason::InvalidField, findings);
-    if let Some(key) = key.as_ref().filter(|key| !is_variable(key)) {
-        let message =
-            format!("invalid CEL variable {key:?}: use letters, digits and '_', but no digit at its start");
-        findings.push(item.error(Reason::InvalidField, message));
-    }
-    let api_version = item.required("apiVersion", Reason::InvalidField, findings);
-    let kind = item.required("kind", Reason::InvalidField, findings);
-    let name = item.required("name", Reason::InvalidField, findings);
-    let namespace = item.optional("namespace", findings).filter(|namespace| !namespace.is_empty());
-    Some(WaitObject { key: key?, api_version: api_version?, kind: kind?, name: name?, namespace })
-}
-
-fn is_variable(key: &str) -> bool {
-    !key.starts_with(|first: char| first.is_ascii_digit())
-        && key.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 fn report_unknown(entries: &[Entry<'_>], known: &[&str], findings: &mut Findings) {

@@ -322,18 +322,43 @@ fn unusable_release_is_named_with_its_errors() {
 
 #[test]
 fn stages_without_effect_are_reported_once() {
-    let wait = "action: apply\n      waitForPreCondition: \
-                {objects: [{key: a, apiVersion: v1, kind: Node, name: a}], conditions: 'true'}";
-    for (name, stage) in [("waits", wait), ("deletes", "action: delete")] {
-        let run = generate_release(&broken(name, "clusteraddon.yaml", "action: apply", stage));
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
-        let expected = "! docker-demo-1-34-v1: conditions to wait for and the action delete have no effect yet; \
-                        clusteraddon.yaml has them for cni";
-        assert_eq!(warnings, [expected]);
-    }
+    let run = generate_release(&broken("deletes", "clusteraddon.yaml", "action: apply", "action: delete"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
+    let expected =
+        "! docker-demo-1-34-v1: the action delete has no effect yet; clusteraddon.yaml has it for cni";
+    assert_eq!(warnings, [expected]);
     let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
     assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);
+}
+
+#[test]
+fn wait_is_refused_unless_it_is_ignored() {
+    let wait = "action: apply\n      waitForPreCondition: {objects: [], conditions: 'true'}";
+    let release = broken("waits", "clusteraddon.yaml", "action: apply", wait);
+    let run = generate_release(&release);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let error = "WaitNotSupported: clusteraddon.yaml:8:7: waitForPreCondition is not supported: cni moves at \
+                 AfterControlPlaneInitialized without it";
+    assert!(run.stderr.contains(error), "{}", run.stderr);
+    assert!(run.stderr.contains("spec.flux.waits: Ignore"), "{}", run.stderr);
+
+    let settings = fs::read_to_string(examples("clusterstack.yaml")).unwrap() + "  flux: {waits: Ignore}\n";
+    let own = release.with_file_name("clusterstack.yaml");
+    fs::write(&own, settings).unwrap();
+    let (release, own) = (release.to_str().unwrap(), own.to_str().unwrap());
+    let run = stackflux(&["generate", release, "--settings", own, "--revision", REVISION]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let warning = "! docker-demo-1-34-v1: waitForPreCondition of cni at AfterControlPlaneInitialized is ignored, as \
+                   spec.flux.waits says\n";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
+
+    let run = stackflux(&["lint", release]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("error[WaitNotSupported]"), "{}", run.stdout);
+    let run = stackflux(&["lint", release, "--settings", own]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert!(run.stdout.contains("warning[WaitNotSupported]"), "{}", run.stdout);
 }
 
 /// A failed `kubectl get` before the pipe must not read as "there are no Clusters": their files would be removed.

@@ -16,6 +16,7 @@ use crate::cli::releases::{Found, Pins, Releases};
 use crate::cli::{clusters, objects};
 use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
+use crate::inputs::acceptance::accept;
 use crate::inputs::content::{self, Existing};
 use crate::inputs::defaults::Defaults;
 use crate::inputs::platform;
@@ -89,7 +90,7 @@ impl Files {
         self.existing.iter().chain(written).for_each(|object| existing.insert(object));
         let mut plan = plan::stack(stack)?;
         for release in found.releases.values() {
-            let whole = platform::with_components(stack, release);
+            let whole = accept(stack, release)?;
             let contents = content::resolve(stack, &whole, &found.catalog, &existing)?;
             let inputs = ReleaseInputs { stack, release: &whole, contents: &contents };
             plan.merge(plan::release(&inputs)?)?;

@@ -70,24 +70,26 @@ pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + C
         let name = &release.name;
         format!("{name} is packed: Flux finds its charts only if the stack repository has it unpacked")
     });
+    let waits = releases.clone().flat_map(|release| {
+        release.waits.iter().map(|wait| {
+            let (name, of, hook) = (&release.name, &wait.addon, wait.hook.as_str());
+            format!("{name}: {} of {of} at {hook} is ignored, as spec.flux.waits says", wait.field)
+        })
+    });
     let staged = releases.filter_map(|release| {
         let addons = without_effect(release);
         let (name, listed) = (&release.name, addons.join(", "));
         (!addons.is_empty()).then(|| {
-            format!(
-                "{name}: conditions to wait for and the action delete have no effect yet; clusteraddon.yaml has them for {listed}"
-            )
+            format!("{name}: the action delete has no effect yet; clusteraddon.yaml has it for {listed}")
         })
     });
-    packed.chain(staged).collect()
+    packed.chain(staged).chain(waits).collect()
 }
 
 /// Returns the addons with stages that a plan ignores, each once: only the operator acts on the phases of a cluster's
 /// life.
 fn without_effect(release: &Release) -> Vec<String> {
-    let stages = release.stages.values().flatten().filter(|stage| {
-        stage.action == Action::Delete || stage.wait_before.is_some() || stage.wait_after.is_some()
-    });
+    let stages = release.stages.values().flatten().filter(|stage| stage.action == Action::Delete);
     let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
     addons.into_iter().map(ToString::to_string).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::images;
 use crate::cli::output::{NOTHING, properties, table};
 use crate::names::ReleaseName;
-use crate::release::{Addon, Chart, Component, Dependency, Form, Hook, Limits, Loaded, Release, Stage, Wait};
+use crate::release::{Addon, Chart, Component, Dependency, Form, Hook, Limits, Loaded, Release, Stage};
 
 /// The content of a release.
 pub(super) struct Contents {
@@ -155,21 +155,10 @@ impl Contents {
     }
 
     fn stage_table(&self) -> Option<String> {
-        let wait = |wait: &Option<Wait>| match wait {
-            Some(wait) => wait.expression.trim().to_owned(),
-            None => NOTHING.to_owned(),
-        };
         let rows = self.stages().map(|(hook, stage)| {
-            [
-                hook.as_str().to_owned(),
-                stage.addon.to_string(),
-                stage.action.as_str().to_owned(),
-                wait(&stage.wait_before),
-                wait(&stage.wait_after),
-            ]
+            [hook.as_str().to_owned(), stage.addon.to_string(), stage.action.as_str().to_owned()]
         });
-        let header = ["HOOK", "ADDON", "ACTION", "WAITS BEFORE FOR", "WAITS AFTER FOR"];
-        self.stages().next().map(|_| table(header, rows))
+        self.stages().next().map(|_| table(["HOOK", "ADDON", "ACTION"], rows))
     }
 
     fn field_table(&self) -> Option<String> {
@@ -220,22 +209,7 @@ fn stage_json(hook: Hook, stage: &Stage) -> Value {
         "hook": hook.as_str(),
         "addon": stage.addon.to_string(),
         "action": stage.action.as_str(),
-        "waitBefore": stage.wait_before.as_ref().map(wait_json),
-        "waitAfter": stage.wait_after.as_ref().map(wait_json),
     })
-}
-
-fn wait_json(wait: &Wait) -> Value {
-    let objects = wait.objects.iter().map(|object| {
-        json!({
-            "key": object.key,
-            "apiVersion": object.api_version,
-            "kind": object.kind,
-            "name": object.name,
-            "namespace": object.namespace,
-        })
-    });
-    json!({"objects": objects.collect::<Value>(), "expression": wait.expression})
 }
 
 fn chart_json(chart: &Chart) -> Value {

@@ -6,19 +6,28 @@ use std::path::Path;
 use serde_json::json;
 
 use super::run::Linted;
-use crate::api::ClusterStack;
+use crate::api::{ClusterStack, WaitHandling};
 use crate::cli::error::CliError;
 use crate::cli::objects;
 use crate::inputs::platform::{AddonsOfReleases, ComponentsState, check};
 use crate::inputs::stack::Stack;
+use crate::names::ReleaseName;
 use crate::release::{ComponentForm, Finding, Findings, Reason};
 use crate::subscription;
 
 /// Lints the `ClusterStack` in a file against the releases that were linted.
-pub(super) fn lint(file: &Path, releases: &[Linted]) -> Result<Linted, CliError> {
+/// Conditions of stages are warnings in the releases that it is for, if it ignores them.
+pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliError> {
     let settings =
         ClusterStack::from_yaml(&objects::read_file(file)?).map_err(|error| CliError::io(file, error))?;
     let stack = stack(&settings)?;
+    if stack.flux.waits == WaitHandling::Ignore {
+        let is_for = |name: &ReleaseName| subscription::is_of(&settings.spec, name);
+        for linted in releases.iter_mut().filter(|linted| linted.release.as_ref().is_some_and(is_for)) {
+            let findings = std::mem::take(&mut linted.findings);
+            linted.findings = findings.as_warnings(Reason::WaitNotSupported);
+        }
+    }
     let of_stack = releases.iter().filter_map(|linted| Some((linted.release.as_ref()?, &linted.addons)));
     let of_stack: BTreeMap<_, _> =
         of_stack.filter(|(name, _)| subscription::is_of(&settings.spec, name)).collect();

@@ -14,6 +14,7 @@ use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, GitDelivery, 
 use crate::foreign::capi::text;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
+use crate::inputs::acceptance::accept;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::defaults::Defaults;
 use crate::inputs::line::Line;
@@ -290,7 +291,7 @@ impl Sources<'_> {
             ));
         }
         let catalog = self.catalog(stack)?;
-        let whole = platform::with_components(stack, release).into_owned();
+        let whole = accept(stack, release).map_err(|findings| findings.to_string())?.into_owned();
         let contents = content::resolve(stack, &whole, &catalog, existing);
         Ok((whole, contents.map_err(|error| error.to_string())?))
     }

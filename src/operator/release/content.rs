@@ -12,7 +12,7 @@ use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::stack::Stack;
-use crate::inputs::{ReleaseInputs, claim, platform};
+use crate::inputs::{ReleaseInputs, acceptance, claim};
 use crate::names::{ReleaseName, Revision};
 use crate::plan::{PlanError, memory};
 use crate::release::{Digest, Release};
@@ -154,7 +154,10 @@ fn without_catalog(
     if let Some(Resolution::Usable(before)) = context.resolution(&Key::of(object))
         && before.release.digest == release.digest
     {
-        let whole = with_platform(&stack, release.clone());
+        let whole = match accept(&stack, release.clone()) {
+            Ok(whole) => whole,
+            Err(refused) => return refused,
+        };
         match content::with_new_components(&before.contents, &stack, &whole) {
             Ok(Some(contents)) => {
                 return Content::Known(Box::new(Known { stack, release: whole, contents, mutated: None }));
@@ -174,18 +177,22 @@ fn resolved(
     catalog: &Catalog,
     mutated: Option<String>,
 ) -> Content {
-    let release = with_platform(&stack, release);
+    let release = match accept(&stack, release) {
+        Ok(release) => release,
+        Err(refused) => return refused,
+    };
     match content::resolve(&stack, &release, catalog, &existing(context, &stack, &release)) {
         Ok(contents) => Content::Known(Box::new(Known { stack, release, contents, mutated })),
         Err(error) => invalid(error.reason().as_str(), &error.to_string()),
     }
 }
 
-/// Returns a release with the components of its `ClusterStack`.
-fn with_platform(stack: &Stack, release: Arc<Release>) -> Arc<Release> {
-    match platform::with_components(stack, &release) {
-        Cow::Borrowed(_) => release,
-        Cow::Owned(whole) => Arc::new(whole),
+/// Returns a release with the components of its `ClusterStack`, unless the settings refuse the release.
+fn accept(stack: &Stack, release: Arc<Release>) -> Result<Arc<Release>, Content> {
+    match acceptance::accept(stack, &release) {
+        Ok(Cow::Owned(whole)) => Ok(Arc::new(whole)),
+        Ok(Cow::Borrowed(_)) => Ok(release),
+        Err(findings) => Err(invalid(findings.reason(), &first_error(&findings))),
     }
 }
 

@@ -31,10 +31,6 @@ addonStages:
   BeforeClusterUpgrade:
     - name: cni
       action: apply
-      waitForPostCondition:
-        objects:
-          - {key: cilium, apiVersion: apps/v1, kind: DaemonSet, name: cilium, namespace: kube-system}
-        conditions: cilium.status.numberReady == cilium.status.desiredNumberScheduled
     - name: storage-classes
       action: apply
 ";

@@ -1,7 +1,9 @@
 //! The supported forms of releases.
 
-use super::builder::{NAME, Stack, archive, chart_archive};
-use crate::release::{Action, AddonKind, Digest, Form, Hook, Release};
+use super::builder::{NAME, Stack, archive, chart_archive, expect};
+use crate::release::{Action, AddonKind, Digest, Form, Hook, Reason, Release, Severity};
+
+const STAGES: &str = "clusteraddon.yaml";
 
 fn names(release: &Release) -> Vec<&str> {
     release.addons.iter().map(|addon| addon.name.as_str()).collect()
@@ -49,15 +51,31 @@ fn stages_in_the_order_of_the_file() {
     let upgrade = &release.stages[&Hook::BeforeClusterUpgrade];
     let steps: Vec<_> = upgrade.iter().map(|stage| (stage.addon.as_str(), stage.action)).collect();
     assert_eq!(steps, [("cni", Action::Apply), ("storage-classes", Action::Apply)]);
-    let wait = upgrade[0].wait_after.as_ref().unwrap();
-    assert_eq!(wait.expression, "cilium.status.numberReady == cilium.status.desiredNumberScheduled");
-    let object = &wait.objects[0];
-    assert_eq!(
-        (object.key.as_str(), object.kind.as_str(), object.name.as_str()),
-        ("cilium", "DaemonSet", "cilium")
-    );
-    assert_eq!(object.namespace.as_deref(), Some("kube-system"));
-    assert!(upgrade[0].wait_before.is_none() && upgrade[1].wait_after.is_none());
+}
+
+/// The good release, with a stage for `ccm` in an upgrade.
+fn with_stage(more: &str) -> Stack {
+    let stage = format!("- {{name: ccm, action: apply{more}}}\n    - name: storage-classes");
+    Stack::good().replacing(STAGES, "- name: storage-classes", &stage)
+}
+
+#[test]
+fn wait_is_an_error_that_a_cluster_stack_may_ignore() {
+    let stack = with_stage(", waitForPreCondition: {conditions: ready}");
+    let message = "waitForPreCondition is not supported: ccm moves at BeforeClusterUpgrade without it";
+    expect(&stack.warned(), Reason::WaitNotSupported, STAGES, 12, message);
+    let release = stack.load().unwrap().release;
+    let [wait] = release.waits.as_slice() else { panic!("{:?}", release.waits) };
+    assert_eq!((wait.addon.as_str(), wait.field), ("ccm", "waitForPreCondition"));
+    expect(&wait.finding, Reason::WaitNotSupported, STAGES, 12, message);
+    assert_eq!(wait.finding.severity, Severity::Error);
+    let findings = stack.lint().unwrap_err();
+    assert!(findings.errors().any(|error| *error == wait.finding), "lint refuses it: {findings}");
+}
+
+#[test]
+fn empty_wait_is_none() {
+    assert_eq!(with_stage(", waitForPreCondition: ").clean().waits, []);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn stage_without_name_or_action_is_refused() {
     let finding =
         Stack::good().replacing(STAGES, "- name: storage-classes\n      action", "- action").refused();
     let message = "addonStages.BeforeClusterUpgrade[1].name is missing";
-    expect(&finding, Reason::InvalidField, STAGES, 16, message);
+    expect(&finding, Reason::InvalidField, STAGES, 12, message);
 }
 
 #[test]
@@ -194,48 +194,6 @@ fn invalid_addon_name_is_refused() {
     let message =
         "\"../ccm\" is not an addon's name: lower-case letters, digits and '-', at most 53 characters";
     expect(&finding, Reason::InvalidName, STAGES, 7, message);
-}
-
-#[test]
-fn waits_of_the_wrong_shape() {
-    let cases = [
-        (
-            "        conditions: ",
-            "        conditon: ",
-            13,
-            "addonStages.BeforeClusterUpgrade[0].waitForPostCondition.conditions is missing",
-        ),
-        ("objects:\n          - ", "objects: []\n        other: ", 13, "the wait has no objects to look at"),
-        (
-            "{key: cilium,",
-            "{key: 1x,",
-            14,
-            "invalid CEL variable \"1x\": use letters, digits and '_', but no digit at its start",
-        ),
-        (
-            "kind: DaemonSet, ",
-            "",
-            14,
-            "addonStages.BeforeClusterUpgrade[0].waitForPostCondition.objects[0].kind is missing",
-        ),
-    ];
-    for (old, new, line, message) in cases {
-        expect(
-            &Stack::good().replacing(STAGES, old, new).refused(),
-            Reason::InvalidField,
-            STAGES,
-            line,
-            message,
-        );
-    }
-}
-
-#[test]
-fn two_objects_of_a_wait_with_one_key() {
-    let object = "          - {key: cilium, apiVersion: v1, kind: Pod, name: x}\n        conditions: ";
-    let finding = Stack::good().replacing(STAGES, "        conditions: ", object).refused();
-    let message = "two objects of the wait have the key \"cilium\"";
-    expect(&finding, Reason::InvalidField, STAGES, 15, message);
 }
 
 #[test]

@@ -21,7 +21,8 @@ fn unknown_hook_is_warned_about() {
 fn unknown_fields_are_warned_about() {
     let finding = Stack::good().replacing(STAGES, "addonStages:", "stages: []\naddonStages:").warned();
     expect(&finding, Reason::UnknownField, STAGES, 3, "unknown field \"stages\"");
-    let finding = Stack::good().replacing(STAGES, "waitForPostCondition:", "waitForPostConditions:").warned();
+    let stage = "- {name: ccm, action: apply, waitForPostConditions: {}}\n    - name: storage-classes";
+    let finding = Stack::good().replacing(STAGES, "- name: storage-classes", stage).warned();
     let message = "unknown field \"waitForPostConditions\"";
     expect(&finding, Reason::UnknownField, STAGES, 12, message);
     assert_eq!(
