@@ -1,5 +1,6 @@
 //! Plans of a small stack: their objects, their holds, the changes by a new release, and facts that never matter.
 
+mod acceptance;
 mod components;
 pub(crate) mod fixture;
 mod platform;

@@ -223,7 +223,8 @@ fn example_becomes_ready_and_upgrades_one_addon() {
 /// one test: a second example in the same workload clusters would conflict with it.)
 fn two_releases_of_one_commit_are_distinguished(example: &Example) {
     let settings = fs::read_to_string(example.path("clusterstack.yaml")).unwrap();
-    let depends = "  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";
+    // With the gate, what moves before an upgrade cannot wait for what moves after it.
+    let depends = "  upgradeGate: \"Off\"\n  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";
     example.write("clusterstack.yaml", &(settings + depends));
     example.derive("v3", "busybox:1.37.3");
     example.derive("v4", "busybox:1.37.4");

@@ -29,6 +29,51 @@ fn offered(name: &str) -> (Scenario<'static>, Operator) {
     (scenario, operator)
 }
 
+/// Where a release names conditions to wait for, and where a ClusterStack lets an upgrade wait for what moves after it.
+#[test]
+fn release_with_a_wait_is_refused_until_it_is_ignored() {
+    let (scenario, _operator) = offered("waits");
+    scenario.derive(V1, V3);
+    scenario.edit(
+        STAGES,
+        "action: apply\n    - name:",
+        "action: apply\n      waitForPostCondition: {conditions: a}\n    - name:",
+    );
+    scenario.push("a release that waits");
+    scenario.apply_stack(&["v1", "v2", "v3"], &json!({}));
+    scenario.create_cluster("waiting", V3, "one");
+    let refused = scenario.wait("clusterstackrelease", V3, "refused", |release| {
+        says(release, "ReleaseValid", "WaitNotSupported")
+    });
+    let message = condition(&refused, "ReleaseValid").2;
+    assert!(message.starts_with("clusteraddon.yaml:8:7: waitForPostCondition is not supported"), "{message}");
+    let addon = scenario.wait("clusteraddon", "cluster-addon-waiting", "told of it", |addon| {
+        says(addon, "ReleaseReady", "WaitNotSupported")
+    });
+    assert!(addon["status"].get("addons").is_none(), "nothing is delivered: {addon:#}");
+
+    scenario.apply_stack(&["v1", "v2", "v3"], &json!({"flux": {"waits": "Ignore"}}));
+    let addon = scenario.wait_at("waiting", V3);
+    let cni =
+        addon["status"]["addons"].as_array().unwrap().iter().find(|of| of["name"] == scenario.addon("cni"));
+    let message = cni.unwrap()["message"].as_str().unwrap();
+    let ignored = "ignores waitForPostCondition at AfterControlPlaneInitialized and waitForPostCondition at BeforeClusterUpgrade, as \
+                   spec.flux.waits says";
+    assert!(message.contains(ignored), "{message}");
+
+    // The CNI moves before an upgrade, and monitoring after it.
+    let needs = json!({scenario.addon("cni"): {"dependsOn": [scenario.addon("monitoring")]}});
+    scenario.apply_stack(&["v1", "v2", "v3"], &json!({"flux": {"waits": "Ignore", "addons": needs}}));
+    let refused = scenario.wait("clusterstackrelease", V3, "refused for a dependency", |release| {
+        says(release, "ReleaseValid", "DependencyInvalid")
+    });
+    let message = condition(&refused, "ReleaseValid").2;
+    assert!(message.contains("cni.dependsOn: ") && message.ends_with("neither would move"), "{message}");
+    scenario.apply_stack(&["v1", "v2", "v3"], &json!({"flux": {"waits": "Ignore"}}));
+    scenario.wait_at("waiting", V3);
+    scenario.assert_nothing_uninstalled("one");
+}
+
 #[test]
 fn invalid_release_is_reported_and_affects_no_other() {
     let (scenario, _operator) = offered("wrong");
