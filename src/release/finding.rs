@@ -68,6 +68,8 @@ words! {
         StageWithoutDirectory,
         /// A hook lists the same addon with the same action twice.
         DuplicateStage,
+        /// New and upgraded clusters would not have the same addons.
+        StageConflict,
         /// A stage names a condition to wait for.
         WaitNotSupported,
         /// Two addons or two repositories with one name.

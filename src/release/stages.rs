@@ -110,7 +110,7 @@ pub(super) fn read_alone(
 type Known<'a> = Option<&'a BTreeSet<&'a str>>;
 
 fn read_hooks(files: &Files, known: Known<'_>, limits: &Limits, findings: &mut Findings) -> Stages {
-    let mut stages = Stages::default();
+    let (mut stages, mut places) = (Stages::default(), BTreeMap::new());
     let Some(document) = Document::read(files, FILE, true, limits, findings) else { return stages };
     let root = document.root();
     let entries = root.entries(findings);
@@ -128,18 +128,49 @@ fn read_hooks(files: &Files, known: Known<'_>, limits: &Limits, findings: &mut F
             continue;
         };
         let listed = read_hook(hook, &entry.value, known, &mut stages.waits, findings);
+        let (listed, found) = listed.into_iter().unzip();
         stages.hooks.insert(hook, listed);
+        places.insert(hook, found);
     }
+    report_conflicts(&stages.hooks, &places, findings);
     stages
 }
 
+/// Reports the addons that upgraded clusters have in the end and new clusters do not, or the other way round.
+fn report_conflicts(
+    hooks: &BTreeMap<Hook, Vec<Stage>>,
+    places: &BTreeMap<Hook, Vec<Finding>>,
+    findings: &mut Findings,
+) {
+    let last = |of: Hook, addon: &AddonName| {
+        let stages = hooks.get(&of).into_iter().flatten().zip(places.get(&of).into_iter().flatten());
+        stages.filter(|(stage, _)| stage.addon == *addon).last()
+    };
+    let mut seen = BTreeSet::new();
+    for addon in
+        hooks.values().flatten().map(|stage| &stage.addon).filter(|addon| seen.insert(addon.as_str()))
+    {
+        let upgraded =
+            || last(Hook::AfterClusterUpgrade, addon).or_else(|| last(Hook::BeforeClusterUpgrade, addon));
+        let Some((new, _)) = last(Hook::AfterControlPlaneInitialized, addon) else { continue };
+        let Some((upgraded, place)) = upgraded().filter(|(stage, _)| stage.action != new.action) else {
+            continue;
+        };
+        let has = |stage: &Stage| if stage.action == Action::Apply { "have" } else { "do not have" };
+        let message =
+            format!("new clusters {} {addon} in the end, and upgraded ones {} it", has(new), has(upgraded));
+        findings.push(Finding { message, ..place.clone() });
+    }
+}
+
+/// Reads the stages of a hook, each with an error at its place, without a message.
 fn read_hook(
     hook: Hook,
     list: &Value<'_>,
     known: Known<'_>,
     waits: &mut Vec<Wait>,
     findings: &mut Findings,
-) -> Vec<Stage> {
+) -> Vec<(Stage, Finding)> {
     let mut stages = Vec::new();
     let mut seen = BTreeSet::new();
     for item in list.items(findings) {
@@ -149,7 +180,9 @@ fn read_hook(
             let message = format!("the hook lists {} with {} twice", stage.addon, stage.action.as_str());
             findings.push(item.warning(Reason::DuplicateStage, message));
         }
-        stages.push(stage);
+        let conflict =
+            item.error(Reason::StageConflict, "").hint("end the hooks of new and of upgraded clusters alike");
+        stages.push((stage, conflict));
     }
     stages
 }

@@ -74,6 +74,45 @@ fn wait_is_an_error_that_a_cluster_stack_may_ignore() {
 }
 
 #[test]
+fn new_and_upgraded_clusters_end_alike() {
+    let hooks = ["AfterControlPlaneInitialized", "BeforeClusterUpgrade", "AfterClusterUpgrade"];
+    let stack = |stages: [&str; 3]| {
+        let stage = |action: &str| format!("    - {{name: ccm, action: {action}}}");
+        let list = |actions: &str| actions.split_whitespace().map(stage).collect::<Vec<_>>().join("\n");
+        let hook = |(hook, of): (&&str, &str)| format!("  {hook}:\n{}", list(of)).trim_end().to_owned();
+        let stages = hooks.iter().zip(stages).map(hook).collect::<Vec<_>>().join("\n");
+        Stack::good().with(STAGES, &format!("addonStages:\n{stages}"))
+    };
+    let conflicts = |stages| {
+        let findings = stack(stages).load().map_or_else(|findings| findings, |loaded| loaded.warnings);
+        let conflicts = findings.iter().filter(|finding| finding.reason == Reason::StageConflict);
+        conflicts.map(|finding| (finding.line.unwrap(), finding.message.clone())).collect::<Vec<_>>()
+    };
+    let gone = "new clusters have ccm in the end, and upgraded ones do not have it";
+    let left = "new clusters do not have ccm in the end, and upgraded ones have it";
+    for (stages, expected) in [
+        (["apply", "", ""], None),
+        (["apply", "apply", "apply"], None),
+        (["", "apply", ""], None),
+        (["", "apply delete", ""], None),
+        (["", "apply", "delete"], None),
+        (["apply", "delete apply", ""], None),
+        (["apply", "delete", "apply"], None),
+        (["apply delete", "apply", "delete"], None),
+        (["apply", "delete", ""], Some((5, gone))),
+        (["apply", "apply delete", ""], Some((6, gone))),
+        (["apply", "apply", "delete"], Some((7, gone))),
+        (["apply", "", "apply delete"], Some((7, gone))),
+        (["apply delete", "apply", ""], Some((6, left))),
+        (["delete", "", "apply"], Some((6, left))),
+    ] {
+        let expected: Vec<_> =
+            expected.into_iter().map(|(line, message)| (line, message.to_owned())).collect();
+        assert_eq!(conflicts(stages), expected, "{stages:?}");
+    }
+}
+
+#[test]
 fn empty_wait_is_none() {
     assert_eq!(with_stage(", waitForPreCondition: ").clean().waits, []);
 }
