@@ -68,6 +68,8 @@ words! {
         StageWithoutDirectory,
         /// A hook lists the same addon with the same action twice.
         DuplicateStage,
+        /// Two addons of manifests have one object.
+        SharedObject,
         /// New and upgraded clusters would not have the same addons.
         StageConflict,
         /// A stage names a condition to wait for.

@@ -11,12 +11,13 @@ mod shape;
 mod text;
 mod values_template;
 
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::thread;
 
 use super::files::{Files, Limits};
 use super::finding::{Finding, Findings, Reason};
-use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, stages};
+use super::{CLUSTER_ADDON, CLUSTER_CLASS, NODE_IMAGES, addons, stages};
 
 pub(super) use pointers::check as check_pointers;
 
@@ -54,14 +55,21 @@ fn check_here(files: &Files, limits: &Limits, findings: &mut Findings) {
         chart::check(files, CLUSTER_ADDON, limits, findings);
         return;
     }
+    let applied = stages::read_alone(files, limits, &mut Findings::default());
+    let applied = applied.map(|hooks| addons::applied(&hooks)).unwrap_or_default();
+    let mut objects = BTreeMap::new();
     for addon in files.directories(CLUSTER_ADDON) {
         let directory = format!("{CLUSTER_ADDON}/{addon}");
         if files.get(&format!("{directory}/Chart.yaml")).is_some() {
             chart::check(files, &directory, limits, findings);
         } else {
-            manifests::check(files, &directory, findings);
+            let found = manifests::check(files, &directory, findings);
+            if applied.iter().any(|name| name.as_str() == addon) {
+                objects.insert(addon, found);
+            }
         }
     }
+    manifests::check_shared(files, &objects, findings);
 }
 
 #[cfg(test)]

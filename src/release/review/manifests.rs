@@ -1,19 +1,56 @@
 //! Plain manifests, as kustomize-controller reads them: every YAML file of the directory, or what its
 //! `kustomization.yaml` names.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::release::files::{File, Files};
 use crate::release::finding::{Finding, Findings, Reason};
 
 use super::kustomization;
 use super::pointers::is_pointer;
-use super::shape::{Kind, Shape};
+use super::shape::{Identity, Kind, Shape};
 use super::text::{Keys, first_finding};
 
-/// Checks the manifests in this directory of a release, which Flux applies.
-pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) {
-    Manifests { files, root: directory, seen: BTreeSet::new(), findings }.directory(directory);
+/// The objects that Flux applies as they are in the files of a directory, and the file of each.
+pub(super) type Objects = BTreeMap<Identity, String>;
+
+/// Checks the manifests in this directory of a release, which Flux applies. Returns its objects; none if a
+/// `kustomization.yaml` may change them.
+pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) -> Objects {
+    let objects = RefCell::default();
+    let mut manifests = Manifests {
+        files,
+        root: directory,
+        seen: BTreeSet::new(),
+        objects: &objects,
+        is_plain: true,
+        findings,
+    };
+    manifests.directory(directory);
+    if manifests.is_plain { objects.into_inner() } else { Objects::new() }
+}
+
+/// Reports the objects that two addons have, at both: each would take them from the other, again and again.
+pub(super) fn check_shared(files: &Files, addons: &BTreeMap<&str, Objects>, findings: &mut Findings) {
+    for (addon, objects) in addons {
+        for (identity, path) in objects {
+            let has =
+                |(other, objects): &(&&str, &Objects)| *other != addon && objects.contains_key(identity);
+            let Some((other, _)) = addons.iter().find(has) else { continue };
+            let (_, kind, namespace, name) = identity;
+            let place = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+            let message = format!(
+                "the addons {addon} and {other} both have {kind} {place}: each takes it from the other"
+            );
+            let Some(file) = files.get(path) else { continue };
+            findings.extend(first_finding(path, &file.content, Keys::Kustomize, |document| {
+                let is_it = document.identity().is_some_and(|found| found == *identity);
+                let finding = Finding::error(Reason::SharedObject, path, &message);
+                is_it.then(|| finding.hint("leave it in one of them"))
+            }));
+        }
+    }
 }
 
 /// Reads the manifests of one Kustomization of Flux.
@@ -23,6 +60,10 @@ struct Manifests<'a> {
     root: &'a str,
     /// The files and directories that were read already.
     seen: BTreeSet<String>,
+    /// The objects in the files.
+    objects: &'a RefCell<Objects>,
+    /// Whether no `kustomization.yaml` may change them.
+    is_plain: bool,
     findings: &'a mut Findings,
 }
 
@@ -52,6 +93,7 @@ impl Manifests<'_> {
 
     /// Checks a kustomization and what it names.
     fn named(&mut self, directory: &str, path: &str) {
+        self.is_plain = false;
         let (resources, findings) = kustomization::read(self.files, self.root, directory, path);
         self.findings.extend(findings);
         for path in resources {
@@ -67,11 +109,15 @@ impl Manifests<'_> {
         if is_pointer(&file.content) || self.seen.contains(&path) {
             return;
         }
-        self.findings.extend(first_finding(&path, &file.content, Keys::Kustomize, |document| {
+        let found = first_finding(&path, &file.content, Keys::Kustomize, |document| {
+            if let Some(identity) = document.identity() {
+                self.objects.borrow_mut().insert(identity, path.clone());
+            }
             let message = refused(document)?;
             let finding = Finding::error(Reason::InvalidField, &path, message);
             Some(finding.hint("write objects with apiVersion, kind and metadata.name, or remove the file"))
-        }));
+        });
+        self.findings.extend(found);
         self.seen.insert(path);
     }
 
@@ -94,7 +140,7 @@ fn refused(document: &Shape) -> Option<String> {
         Kind::Mapping(true) if object.is_empty() => {
             Some("the object has no kind: Flux refuses it".to_owned())
         }
-        Kind::Mapping(true) if !document.has_metadata_name && !object.ends_with("List") => {
+        Kind::Mapping(true) if !document.has_metadata_name() && !object.ends_with("List") => {
             Some(format!("the {object} has no metadata.name: Flux refuses it"))
         }
         _ => None,

@@ -14,13 +14,21 @@ pub(super) struct Shape {
     pub(super) odd_key: Option<Key>,
     /// The text of a scalar, shortened.
     text: String,
+    /// The text below the key `apiVersion`.
+    api_version: String,
     /// The text below the key `kind`.
     pub(super) object_kind: String,
-    /// Whether there is a text below the key `name`.
-    has_name: bool,
-    /// Whether there is a text below `metadata.name`.
-    pub(super) has_metadata_name: bool,
+    /// The texts below the keys `namespace` and `name`.
+    names: Names,
+    /// Those below `metadata`.
+    metadata: Names,
 }
+
+/// A namespace and a name, each empty if absent.
+type Names = (String, String);
+
+/// The identity of a Kubernetes object: group, kind, namespace and name.
+pub(super) type Identity = (String, String, String, String);
 
 /// The kind of a YAML value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,9 +67,21 @@ impl Kind {
 }
 
 /// Maximum number of characters kept of a scalar.
-const MAX_TEXT: usize = 64;
+const MAX_TEXT: usize = 256;
 
 impl Shape {
+    /// Whether there is a text below `metadata.name`.
+    pub(super) fn has_metadata_name(&self) -> bool {
+        !self.metadata.1.is_empty()
+    }
+
+    /// Returns the identity of the object; `None` if it has no name.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        let group = self.api_version.rsplit_once('/').map(|(group, _)| group).unwrap_or_default();
+        let (namespace, name) = self.metadata.clone();
+        self.has_metadata_name().then(|| (group.to_owned(), self.object_kind.clone(), namespace, name))
+    }
+
     fn scalar(name: &'static str, text: &str) -> Self {
         Self { kind: Kind::Scalar(name), text: text.chars().take(MAX_TEXT).collect(), ..Self::default() }
     }
@@ -82,9 +102,11 @@ impl Shape {
             self.odd_key = odd_key.or(self.odd_key);
         }
         match key.text.as_str() {
+            "apiVersion" => self.api_version = value.text,
             "kind" => self.object_kind = value.text,
-            "name" => self.has_name = !value.text.is_empty(),
-            "metadata" => self.has_metadata_name = value.has_name,
+            "namespace" => self.names.0 = value.text,
+            "name" => self.names.1 = value.text,
+            "metadata" => self.metadata = value.names,
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::release::Reason;
 
 const OBJECT: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
 const ADDON: &str = "cluster-addon/storage-classes";
@@ -209,4 +210,49 @@ fn broken_kustomization_is_refused() {
     let endless = with_kustomization("resources: [base]\n")
         .with(&format!("{ADDON}/base/kustomization.yaml"), "resources: [..]\n");
     assert_eq!(found(&endless), []);
+}
+
+#[test]
+fn object_of_two_addons_is_refused_at_both() {
+    let (own, theirs) = ("cluster-addon/storage-classes/default.yaml", "cluster-addon/extra/all.yaml");
+    let class = "kind: StorageClass\napiVersion: storage.k8s.io/v1\nmetadata: {name: fast}\n";
+    let stages = |action: &str| {
+        format!(
+            "addonStages:\n  AfterControlPlaneInitialized: [{{name: storage-classes, action: apply}}, {{name: extra, action: \
+             {action}}}]\n"
+        )
+    };
+    let stack = |content: &str, action: &str| {
+        let stack = Stack::good().with("clusteraddon.yaml", &stages(action)).with(own, class);
+        stack.with(theirs, &format!("kind: Namespace\napiVersion: v1\nmetadata: {{name: a}}\n---\n{content}"))
+    };
+    let shared = |stack: &Stack| {
+        let findings = stack.lint().map_or_else(|findings| findings, |loaded| loaded.warnings);
+        let shared = findings.iter().filter(|finding| finding.reason == Reason::SharedObject);
+        shared
+            .map(|finding| (finding.file.clone(), finding.line.unwrap(), finding.message.clone()))
+            .collect::<Vec<_>>()
+    };
+    let message = |first, second| {
+        format!("the addons {first} and {second} both have StorageClass fast: each takes it from the other")
+    };
+    let expected = [
+        (theirs.to_owned(), 5, message("extra", "storage-classes")),
+        (own.to_owned(), 1, message("storage-classes", "extra")),
+    ];
+    assert_eq!(shared(&stack(class, "apply")), expected);
+    let newer = class.replace("/v1", "/v2");
+    assert_eq!(shared(&stack(&newer, "apply")), expected, "the version is not part of the identity");
+    for (content, action, why) in [
+        (class.replace("fast", "slow"), "apply", "another name"),
+        (class.replace("name:", "namespace: a, name:"), "apply", "another namespace"),
+        (class.replace("storage.k8s.io", "other.k8s.io"), "apply", "another group"),
+        (class.replace("StorageClass", "OtherClass"), "apply", "another kind"),
+        (class.to_owned(), "delete", "it is never applied"),
+    ] {
+        assert_eq!(shared(&stack(&content, action)), [], "{why}");
+    }
+    let changed = stack(class, "apply")
+        .with("cluster-addon/extra/kustomization.yaml", "namePrefix: a-\nresources: [all.yaml]\n");
+    assert_eq!(shared(&changed), [], "Kustomize gives it another name");
 }
