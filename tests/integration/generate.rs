@@ -322,11 +322,13 @@ fn unusable_release_is_named_with_its_errors() {
 
 #[test]
 fn stages_without_effect_are_reported_once() {
-    let run = generate_release(&broken("deletes", "clusteraddon.yaml", "action: apply", "action: delete"));
+    let (apply, delete) =
+        ("- name: monitoring\n      action: apply", "- name: monitoring\n      action: delete");
+    let run = generate_release(&broken("deletes", "clusteraddon.yaml", apply, delete));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
     let expected =
-        "! docker-demo-1-34-v1: the action delete has no effect yet; clusteraddon.yaml has it for cni";
+        "! docker-demo-1-34-v1: the action delete has no effect yet; clusteraddon.yaml has it for monitoring";
     assert_eq!(warnings, [expected]);
     let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
     assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);
