@@ -15,6 +15,9 @@ use super::text::{Keys, first_finding};
 /// The objects that Flux applies as they are in the files of a directory, and the file of each.
 pub(super) type Objects = BTreeMap<Identity, String>;
 
+/// Maximum number of shared objects reported at an addon: the file is read again for each.
+const MAX_SHARED: usize = 20;
+
 /// Checks the manifests in this directory of a release, which Flux applies. Returns its objects; none if a
 /// `kustomization.yaml` may change them.
 pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) -> Objects {
@@ -34,10 +37,12 @@ pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) -> 
 /// Reports the objects that two addons have, at both: each would take them from the other, again and again.
 pub(super) fn check_shared(files: &Files, addons: &BTreeMap<&str, Objects>, findings: &mut Findings) {
     for (addon, objects) in addons {
-        for (identity, path) in objects {
-            let has =
-                |(other, objects): &(&&str, &Objects)| *other != addon && objects.contains_key(identity);
-            let Some((other, _)) = addons.iter().find(has) else { continue };
+        let other = |identity: &Identity| {
+            let has = |(other, theirs): &(&&str, &Objects)| *other != addon && theirs.contains_key(identity);
+            addons.iter().find(has).map(|(other, _)| *other)
+        };
+        let shared = objects.iter().filter_map(|(identity, path)| Some((identity, path, other(identity)?)));
+        for (identity, path, other) in shared.take(MAX_SHARED) {
             let (_, kind, namespace, name) = identity;
             let place = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
             let message = format!(
