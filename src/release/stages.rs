@@ -142,23 +142,18 @@ fn report_conflicts(
     places: &BTreeMap<Hook, Vec<Finding>>,
     findings: &mut Findings,
 ) {
-    let last = |of: Hook, addon: &AddonName| {
-        let stages = hooks.get(&of).into_iter().flatten().zip(places.get(&of).into_iter().flatten());
-        stages.filter(|(stage, _)| stage.addon == *addon).last()
+    let last = |of: &[Hook]| -> BTreeMap<&AddonName, (Action, &Finding)> {
+        let stages = of.iter().flat_map(|hook| hooks.get(hook).into_iter().flatten());
+        let places = of.iter().flat_map(|hook| places.get(hook).into_iter().flatten());
+        stages.zip(places).map(|(stage, place)| (&stage.addon, (stage.action, place))).collect()
     };
-    let mut seen = BTreeSet::new();
-    for addon in
-        hooks.values().flatten().map(|stage| &stage.addon).filter(|addon| seen.insert(addon.as_str()))
-    {
-        let upgraded =
-            || last(Hook::AfterClusterUpgrade, addon).or_else(|| last(Hook::BeforeClusterUpgrade, addon));
-        let Some((new, _)) = last(Hook::AfterControlPlaneInitialized, addon) else { continue };
-        let Some((upgraded, place)) = upgraded().filter(|(stage, _)| stage.action != new.action) else {
-            continue;
-        };
-        let has = |stage: &Stage| if stage.action == Action::Apply { "have" } else { "do not have" };
+    let new = last(&[Hook::AfterControlPlaneInitialized]);
+    let upgraded = last(&[Hook::BeforeClusterUpgrade, Hook::AfterClusterUpgrade]);
+    for (addon, (action, place)) in upgraded {
+        let Some((other, _)) = new.get(addon).filter(|(other, _)| *other != action) else { continue };
+        let has = |action: Action| if action == Action::Apply { "have" } else { "do not have" };
         let message =
-            format!("new clusters {} {addon} in the end, and upgraded ones {} it", has(new), has(upgraded));
+            format!("new clusters {} {addon} in the end, and upgraded ones {} it", has(*other), has(action));
         findings.push(Finding { message, ..place.clone() });
     }
 }

@@ -361,6 +361,20 @@ fn wait_is_refused_unless_it_is_ignored() {
     let run = stackflux(&["lint", release, "--settings", own]);
     assert_eq!(run.code, 0, "{}", run.stdout);
     assert!(run.stdout.contains("warning[WaitNotSupported]"), "{}", run.stdout);
+
+    let wrong = fs::read_to_string(own)
+        .unwrap()
+        .replace("{waits: Ignore}", "{waits: Ignore, addons: {cni: {dependsOn: [monitoring]}}}");
+    fs::write(own, wrong).unwrap();
+    let error =
+        "cni moves before an upgrade of the cluster, and monitoring only after it: neither would move";
+    let run = stackflux(&["lint", release, "--settings", own]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    let place = "docker-demo-1-34-v1: spec.flux.addons.cni.dependsOn: ";
+    assert!(run.stdout.contains(&format!("error[DependencyInvalid]: {place}{error}")), "{}", run.stdout);
+    let run = stackflux(&["generate", release, "--settings", own, "--revision", REVISION]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains(error), "{}", run.stderr);
 }
 
 /// A failed `kubectl get` before the pipe must not read as "there are no Clusters": their files would be removed.

@@ -6,27 +6,23 @@ use std::path::Path;
 use serde_json::json;
 
 use super::run::Linted;
-use crate::api::{ClusterStack, WaitHandling};
+use crate::api::ClusterStack;
 use crate::cli::error::CliError;
 use crate::cli::objects;
+use crate::inputs::acceptance::accept;
 use crate::inputs::platform::{AddonsOfReleases, ComponentsState, check};
 use crate::inputs::stack::Stack;
-use crate::names::ReleaseName;
 use crate::release::{ComponentForm, Finding, Findings, Reason};
 use crate::subscription;
 
-/// Lints the `ClusterStack` in a file against the releases that were linted.
-/// Conditions of stages are warnings in the releases that it is for, if it ignores them.
+/// Lints the `ClusterStack` in a file against the releases that were linted, whose findings follow its settings.
 pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliError> {
     let settings =
         ClusterStack::from_yaml(&objects::read_file(file)?).map_err(|error| CliError::io(file, error))?;
     let stack = stack(&settings)?;
-    if stack.flux.waits == WaitHandling::Ignore {
-        let is_for = |name: &ReleaseName| subscription::is_of(&settings.spec, name);
-        for linted in releases.iter_mut().filter(|linted| linted.release.as_ref().is_some_and(is_for)) {
-            let findings = std::mem::take(&mut linted.findings);
-            linted.findings = findings.as_warnings(Reason::WaitNotSupported);
-        }
+    let mut refused = Findings::default();
+    for linted in releases.iter_mut() {
+        refused.extend(refused_by(&stack, &settings, linted));
     }
     let of_stack = releases.iter().filter_map(|linted| Some((linted.release.as_ref()?, &linted.addons)));
     let of_stack: BTreeMap<_, _> =
@@ -38,8 +34,30 @@ pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliEr
         .filter(|(name, _)| offered.contains(name))
         .map(|(name, addons)| (name, addons.iter().map(|(addon, of)| (addon, Some(form(*of)))).collect()))
         .collect();
-    let findings = findings(&check(&stack, &addons));
-    Ok(Linted { release: None, place: file.to_owned(), addons: BTreeMap::new(), findings })
+    let mut findings = findings(&check(&stack, &addons));
+    findings.extend(refused);
+    Ok(Linted { release: None, place: file.to_owned(), addons: BTreeMap::new(), content: None, findings })
+}
+
+/// Returns the errors in a `ClusterStack` for which it does not use a release that it is for. Conditions of stages become
+/// warnings in a release that is used without them.
+fn refused_by(stack: &Stack, settings: &ClusterStack, linted: &mut Linted) -> Findings {
+    let Some(release) = linted.content.as_ref().filter(|of| subscription::is_of(&settings.spec, &of.name))
+    else {
+        return Findings::default();
+    };
+    let refused = accept(stack, release).err().unwrap_or_default();
+    let (of_release, of_stack): (Vec<_>, Vec<_>) =
+        refused.into_iter().partition(|finding| finding.reason == Reason::WaitNotSupported);
+    let place = |finding: Finding| {
+        Finding::error(finding.reason, "", format!("{}: {}: {}", release.name, finding.file, finding.message))
+    };
+    let mut findings = Findings::default();
+    findings.extend(of_stack.into_iter().map(place));
+    if of_release.is_empty() {
+        linted.findings = std::mem::take(&mut linted.findings).as_warnings(Reason::WaitNotSupported);
+    }
+    findings
 }
 
 /// Reads a `ClusterStack`. Its components do not depend on the `GitRepository` that it may refer to.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::releases::Releases;
 use crate::names::{AddonName, ReleaseName};
-use crate::release::{Finding, Findings, Reason};
+use crate::release::{Finding, Findings, Reason, Release};
 use crate::source::SourceError;
 
 /// The findings about a release, or about the entries of a stack repository beside its releases.
@@ -16,6 +16,8 @@ pub(super) struct Linted {
     pub(super) place: PathBuf,
     /// The addons, and whether each is a chart; empty for a release that cannot be used.
     pub(super) addons: BTreeMap<AddonName, bool>,
+    /// The content, also of a release that must not be published; `None` if it cannot be used.
+    pub(super) content: Option<Release>,
     /// The findings.
     pub(super) findings: Findings,
 }
@@ -27,7 +29,13 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
         Ok(releases) => releases,
         Err(SourceError::Unusable { findings, .. }) => {
             let release = source.file_stem().and_then(|name| name.to_str()?.parse().ok());
-            return Ok(vec![Linted { release, place: source.to_owned(), addons: BTreeMap::new(), findings }]);
+            return Ok(vec![Linted {
+                release,
+                place: source.to_owned(),
+                addons: BTreeMap::new(),
+                content: None,
+                findings,
+            }]);
         }
         Err(error) => return Err(error),
     };
@@ -61,23 +69,21 @@ fn below(source: &Path, releases: &Releases) -> PathBuf {
 }
 
 fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted, SourceError> {
-    let mut addons = BTreeMap::new();
-    let findings = match releases.lint(&name) {
-        Ok(loaded) => {
-            addons.extend(loaded.release.addons.iter().map(|addon| (addon.name.clone(), addon.is_chart())));
-            let mut findings = loaded.warnings;
-            if loaded.release.packed && !releases.is_single() {
-                let message =
-                    "the release is in archives, and Flux does not open archives in a Git repository";
-                let hint = "unpack them: cluster-class/ and cluster-addon/ beside metadata.yaml";
-                findings.push(Finding::error(Reason::PackedInRepository, "", message).hint(hint));
-            }
-            findings
+    let (content, mut findings) = match releases.lint(&name) {
+        Ok(loaded) => (Some(loaded.release), loaded.warnings),
+        Err(SourceError::Unusable { findings, .. }) => {
+            (releases.load(&name).ok().map(|loaded| loaded.release), findings)
         }
-        Err(SourceError::Unusable { findings, .. }) => findings,
         Err(error) => return Err(error),
     };
-    Ok(Linted { release: Some(name), place, addons, findings })
+    if content.as_ref().is_some_and(|release| release.packed) && !releases.is_single() {
+        let message = "the release is in archives, and Flux does not open archives in a Git repository";
+        let hint = "unpack them: cluster-class/ and cluster-addon/ beside metadata.yaml";
+        findings.push(Finding::error(Reason::PackedInRepository, "", message).hint(hint));
+    }
+    let addons = content.iter().flat_map(|release| &release.addons);
+    let addons = addons.map(|addon| (addon.name.clone(), addon.is_chart())).collect();
+    Ok(Linted { release: Some(name), place, addons, content, findings })
 }
 
 /// Collects the findings about the entries of a stack repository's directory themselves.
@@ -90,5 +96,5 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
             findings.push(Finding::warning(Reason::InvalidName, name, message));
         }
     }
-    Linted { release: None, place: directory.to_owned(), addons: BTreeMap::new(), findings }
+    Linted { release: None, place: directory.to_owned(), addons: BTreeMap::new(), content: None, findings }
 }
