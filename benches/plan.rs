@@ -26,6 +26,7 @@ use stackflux::gate::upgrade::Phase;
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
+use stackflux::plan::stages::Course;
 use stackflux::plan::{self, canonical};
 use stackflux::release::Release;
 use support::{objects, release_files};
@@ -57,7 +58,7 @@ fn plan(stack: &Stack, release: &Release, contents: &Contents, clusters: &[Clust
     let mut plan = plan::stack(stack).unwrap();
     plan.merge(plan::release(&inputs).unwrap()).unwrap();
     for cluster in clusters {
-        plan.merge(plan::cluster(&inputs, cluster, Phase::Steady).unwrap()).unwrap();
+        plan.merge(plan::cluster(&inputs, cluster, &Course::ended(Phase::Steady)).unwrap()).unwrap();
     }
     assert_eq!(plan.held(), [], "every addon is rendered");
     canonical::documents(plan.objects().map(|object| &object.value)).len()

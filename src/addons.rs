@@ -8,36 +8,47 @@
 //! | prune | it is deleted, because the release no longer has its addon |
 //! | uninstall | what Flux does in the cluster when an object that is not suspended is deleted |
 
+mod advance;
+mod applied;
 mod before_upgrade;
 mod budget;
 mod cluster_addon;
+mod confirmation;
+mod course;
 mod decision;
 mod deletion;
+mod dependents;
 mod facts;
 mod forced_upgrade;
 mod handover;
 mod lack;
+mod notes;
 mod pruning;
 mod receipts;
+mod record;
 mod revision;
 mod roll_up;
 mod snapshot;
 mod taken_back;
 mod upgrade;
 
-pub use before_upgrade::{before_upgrade, is_opening_confirmed, judge_upgrade, needed_before_upgrade};
+pub use before_upgrade::{before_upgrade, is_opening_confirmed, judge_waits, needed_before_upgrade};
 pub use budget::{Spent, decide_within_budget};
 pub use cluster_addon::{
     ClassState, Preparation, cluster_action, cluster_uid, committed_by, decide_prepare, desired_addon,
     is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
+pub use confirmation::{
+    are_requests_confirmed, has_present_settings, is_prune_confirmed, is_still_due, unconfirmed,
+};
+pub use course::course;
 pub use decision::{AddonAction, Decision, ObjectWrite, decide, has_release};
 pub use deletion::{
     CommittedFiles, FileRemoval, LiveOwners, Pruner, Suppressed, Suppression, SuppressionDecision,
     SuppressionFacts, committed_files, decide_suppression, deletion_cause, is_addon_deleted,
     is_cluster_deleted, is_reported, prune_hold, suppressed,
 };
-pub use facts::{Available, Delivery, Facts, Target, addon_of, hold_of};
+pub use facts::{Available, Delivery, Facts, Target, addon_of, hold_of, kind_of};
 pub use forced_upgrade::Repeats;
 pub use handover::{
     Disown, Heir, LetGo, LetGoFacts, adopted, adoption, decide_let_go, is_handover_confirmed, is_labelled,
@@ -45,9 +56,8 @@ pub use handover::{
 };
 pub use lack::{Installation, Lack, lack};
 pub use pruning::{
-    AddonMatch, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates,
-    has_present_components, is_prune_confirmed, is_prune_pending, is_prune_turn, is_still_due, kind_of,
-    kinds, prune_candidates, prune_decision, reported_without_file, unconfirmed,
+    AddonMatch, Candidate, OwnedObject, PruneDecision, PruneFacts, Pruning, candidates, is_prune_pending,
+    is_prune_turn, prune_candidates, prune_decision, reported_without_file,
 };
 pub use receipts::{Receipts, committing, deciding_again};
 pub use roll_up::{Outcome, judge_recorded, roll_up};

@@ -1,4 +1,5 @@
-//! The Kubernetes kinds that stackflux owns: `ClusterStack`, `ClusterStackRelease` and `ClusterAddon`.
+//! The Kubernetes kinds that stackflux owns: `ClusterStack`, `ClusterStackRelease`, `ClusterAddon` and
+//! `ClusterAddonOverride`.
 //!
 //! Group, kinds and fields are those of the cluster-stack-operator's `api/v1alpha1`, so that manifests written for
 //! it apply unchanged; stackflux adds fields and takes none away from `spec`. The custom resource definitions are
@@ -12,6 +13,7 @@
 )]
 
 pub mod cluster_addon;
+pub mod cluster_addon_override;
 pub mod cluster_stack;
 pub mod cluster_stack_release;
 pub mod components;
@@ -19,6 +21,7 @@ pub mod conditions;
 mod definitions;
 pub mod delivery;
 pub mod duration;
+pub mod flux_fields;
 pub mod flux_settings;
 pub mod git_commit;
 pub mod git_source;
@@ -30,6 +33,9 @@ mod schema;
 pub mod upstream;
 
 pub use cluster_addon::{ClusterAddon, ClusterAddonSpec, ClusterAddonStatus};
+pub use cluster_addon_override::{
+    AddonRequest, ClusterAddonOverride, ClusterAddonOverrideSpec, ClusterAddonOverrideStatus,
+};
 pub use cluster_stack::{ClusterStack, ClusterStackSpec, ClusterStackStatus};
 pub use cluster_stack_release::{ClusterStackRelease, ClusterStackReleaseSpec, ClusterStackReleaseStatus};
 pub use components::ComponentSettings;
@@ -38,7 +44,8 @@ pub use definitions::custom_resource_definitions;
 pub use delivery::{Delivery, DeliveryMode, GitDelivery};
 pub use duration::Duration;
 pub use flux_settings::{
-    AddonSettings, DriftDetection, FluxSettings, KubeConfig, Preset, SourcePlacement, WaitHandling,
+    AddonSettings, DriftDetection, FluxSettings, KubeConfig, Overridable, Preset, SourcePlacement,
+    WaitHandling,
 };
 pub use git_source::{GitReference, GitRepositoryReference, GitSource, StackSource};
 pub use upstream::Upstream;

@@ -1,9 +1,11 @@
 //! The command line: one file per command, and the only place that prints.
 //!
-//! Results go to stdout, diagnostics to stderr. Exit codes: 0 done, 1 differences or not ready, 2 usage or error.
+//! Results go to stdout, diagnostics to stderr. Exit codes: 0 done, 1 differences, not ready or nothing found, 2 usage or error.
+//! `docs/reference/command-line.md` has the conventions that all commands follow.
 
 #![allow(clippy::disallowed_methods, reason = "the command line reads what it is given")]
 
+mod addons;
 mod clusters;
 mod completion;
 mod crds;
@@ -11,6 +13,7 @@ mod diff;
 mod eject;
 mod error;
 mod events;
+mod explain;
 mod forge_access;
 mod gate;
 mod generate;
@@ -18,6 +21,7 @@ mod git_access;
 mod history;
 mod inputs;
 mod inspect;
+mod leading;
 mod lint;
 mod list_releases;
 mod live;
@@ -47,7 +51,7 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::http::repair_environment;
 use crate::{git, temporary};
@@ -83,6 +87,8 @@ enum Command {
     Tree(tree::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
+    Explain(explain::Arguments),
+    Addons(addons::Arguments),
     Events(events::Arguments),
     Reconcile(reconcile::Arguments),
     Suspend(suspend::Suspend),
@@ -96,7 +102,7 @@ enum Command {
 }
 
 /// The result of a command that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// All is as wanted.
     Done,
@@ -107,6 +113,12 @@ enum Outcome {
 }
 
 type CommandResult = Result<Outcome, CliError>;
+
+/// Returns the definition of the command line.
+#[must_use]
+pub fn definition() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the command that the process was started with.
 #[must_use]
@@ -121,7 +133,7 @@ pub fn main() -> ExitCode {
     if let Ok(program) = if link.exists() { Ok(link.to_owned()) } else { env::current_exe() } {
         git::set_connection_program(program);
     }
-    let command = match Cli::try_parse() {
+    let command = match Cli::try_parse_from(leading::behind_command(env::args_os(), &Cli::command())) {
         Ok(Cli { command }) => command,
         Err(message) => return terminal::usage(&message),
     };
@@ -172,6 +184,8 @@ fn run(command: Command) -> CommandResult {
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Addons(arguments) => addons::run(&arguments),
         Command::Events(arguments) => events::run(&arguments),
         Command::Reconcile(arguments) => reconcile::run(&arguments),
         Command::Eject(arguments) => eject::run(&arguments),

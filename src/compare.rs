@@ -3,6 +3,7 @@
 pub mod change;
 pub mod charts;
 pub mod files;
+pub mod moments;
 pub mod parts;
 pub mod plans;
 pub mod values;

@@ -1,5 +1,6 @@
 //! Named checks that keep a plan, or a part of it, from being delivered. Waiting is a state with a reason, not an error.
 
+pub mod settings;
 pub mod upgrade;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

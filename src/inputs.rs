@@ -11,6 +11,7 @@ pub mod consent;
 pub mod content;
 pub mod defaults;
 pub mod line;
+pub mod overrides;
 pub mod platform;
 pub mod stack;
 

@@ -81,6 +81,7 @@
 //! | a Flux object, or a field of one | [`plan`], `foreign::flux` |
 //! | a reason to write, delete or keep an object of a Cluster | [`addons`] |
 //! | what a status of Flux means | [`rollup`] |
+//! | what a message of Flux proves, and what to do about it | [`explain::cause`] |
 //! | another place that has releases | `source`, an implementation of `source::origin::Origin`, named in `source::address` |
 //! | another proof of who made a release | `verify`, asked for in `source::oci::signatures` |
 //! | another place for plans | [`sink`] |
@@ -112,6 +113,8 @@ pub mod rollup;
 
 pub mod addons;
 pub mod promote;
+
+pub mod explain;
 
 #[cfg(feature = "shell")]
 pub mod http;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `settings` | the flags, as typed values |
 //! | `process` | start, supervision and end of the process |
-//! | `metrics` | counts of what the operator finds |
+//! | `metrics`, `scrape` | counts of what the operator finds, and what a scrape reads from the objects |
 //! | `objects`, `related` | the kinds that the operator watches, and those that Clusters refer to |
 //! | `appliers`, `leases` | the health of Flux's controllers |
 //! | `release_cache` | the releases, read from the artifacts that Flux serves |
@@ -42,6 +42,7 @@ pub mod release_cache;
 mod repairs;
 pub mod request;
 mod retry;
+mod scrape;
 pub mod secrets;
 pub mod settings;
 pub mod stack;

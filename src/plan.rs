@@ -10,27 +10,35 @@ pub mod existing;
 pub mod holder;
 pub mod memory;
 mod object;
+pub mod overlaps;
 mod presets;
 mod provider;
 pub mod repair;
 mod sources;
+pub mod stages;
+mod values;
 pub mod write;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::gate::upgrade::Phase;
+use crate::api::Reason;
+use crate::foreign::capi::Cluster;
 use crate::gate::{self, Hold};
+use crate::inputs::overrides::Requests;
 use crate::inputs::stack::Stack;
-use crate::inputs::{ClusterInputs, ReleaseInputs, platform};
+use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, Namespace, ObjectName};
-use crate::release::Digest;
+use crate::release::{Addon, Digest};
 
-pub use addons::{helm_names, rendered_values, values};
+pub use addons::helm_names;
 pub use cluster_class::storage_namespace;
+pub use dependencies::held_by_operator;
 use object::Rank;
 pub use object::{ObjectId, PlannedObject, Step};
 pub use provider::{is_provider_object_written, provider_object};
+use stages::Course;
+pub use values::{rendered as values, rendered_values};
 
 /// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +65,13 @@ pub struct Held {
     pub addon: Option<AddonName>,
     /// The reason.
     pub hold: Hold,
+}
+
+impl Held {
+    fn of(cluster: &Cluster, addon: Option<AddonName>, hold: Hold) -> Self {
+        let (namespace, cluster) = (cluster.namespace().clone(), cluster.name().clone());
+        Self { namespace, cluster, addon, hold }
+    }
 }
 
 /// Position of an object in a plan: by step, within one what others need first, then by identity.
@@ -118,6 +133,23 @@ impl Plan {
         other.objects.into_values().try_for_each(|object| self.insert(object))
     }
 
+    /// Leaves out addons of a Cluster. Their objects stay as they are.
+    pub fn hold_addons(&mut self, cluster: &Cluster, holds: BTreeMap<AddonName, Hold>) {
+        let is_held = |object: &PlannedObject| holds.keys().any(|addon| addon.as_str() == object.addon());
+        self.objects.retain(|(step, ..), object| *step != Step::Addons || !is_held(object));
+        self.held.extend(holds.into_iter().map(|(addon, hold)| Held::of(cluster, Some(addon), hold)));
+    }
+
+    /// Adds to the message of each addon that waits for a stage what `addon` lacks, which is of that stage.
+    pub fn explain_stage(&mut self, addon: &AddonName, lacks: &str) {
+        let is_waiting = |held: &&mut Held| {
+            held.hold.reason == Reason::WaitingForStage && held.addon.as_ref() != Some(addon)
+        };
+        for held in self.held.iter_mut().filter(is_waiting) {
+            held.hold.message = format!("{}; {addon}: {lacks}", held.hold.message);
+        }
+    }
+
     /// Notes that something is left out.
     pub fn hold(&mut self, held: Held) {
         self.held.push(held);
@@ -155,37 +187,64 @@ pub fn release(inputs: &ReleaseInputs) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// Plans the addons of a Cluster whose class is that of the release, in a phase of its upgrade to another Kubernetes version.
-/// Leaves out what a gate holds, and names it.
-pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs, phase: Phase) -> Result<Plan, PlanError> {
+/// Plans the addons that a Cluster whose class is that of the release has at this point of its course. Leaves out what a gate or
+/// a stage holds, and names it.
+pub fn cluster(inputs: &ReleaseInputs, cluster: &ClusterInputs, course: &Course) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
-    let not_now = |addon, hold| Held {
-        namespace: cluster.cluster.namespace().clone(),
-        cluster: cluster.cluster.name().clone(),
-        addon,
-        hold,
-    };
+    let not_now = |addon, hold| Held::of(&cluster.cluster, addon, hold);
     if let Some(hold) = gate::cluster(&cluster.cluster, inputs.release) {
         plan.held.push(not_now(None, hold));
         return Ok(plan);
     }
     plan.extend(sources::of_cluster(inputs, cluster.cluster.namespace())?)?;
-    for addon in platform::addons_of(inputs.release, &cluster.cluster) {
-        if let Some(hold) = gate::component(addon) {
-            plan.held.push(not_now(Some(addon.name.clone()), hold));
-            continue;
+    let requests = cluster.requests(inputs.stack, inputs.release);
+    let of = |addon: &Addon| outcome(inputs, (cluster, &requests, course), addon);
+    for addon in course.addons(inputs.release, &cluster.cluster, &requests) {
+        match of(addon)? {
+            Some(Ok(object)) => plan.insert(object)?,
+            Some(Err(hold)) => plan.held.push(not_now(Some(addon.name.clone()), hold)),
+            None => {}
         }
-        let Some(content) = inputs.contents.addons.get(&addon.name) else { continue };
-        if let Some(hold) = gate::upgrade::hold(phase, inputs.release, &addon.name) {
+    }
+    for addon in course.coming_back(inputs.release, &cluster.cluster, &requests) {
+        if let Some(Err(hold)) = of(addon)? {
             plan.held.push(not_now(Some(addon.name.clone()), hold));
-            continue;
-        }
-        match addons::addon(inputs, cluster, addon, content)? {
-            Ok(object) => plan.insert(object)?,
-            Err(hold) => plan.held.push(not_now(Some(addon.name.clone()), hold)),
         }
     }
     Ok(plan)
+}
+
+/// Plans an addon at a point of the course of its Cluster; `None` if its content is not known.
+fn outcome(
+    inputs: &ReleaseInputs,
+    of: (&ClusterInputs, &Requests, &Course),
+    addon: &Addon,
+) -> Result<Option<addons::Outcome>, PlanError> {
+    let (_, requests, course) = of;
+    let by_settings = || gate::settings::hold(&inputs.stack.flux, addon);
+    let refused = || refused_request(requests, addon.name.as_str());
+    if let Some(hold) = gate::component(addon).or_else(by_settings).or_else(refused) {
+        return Ok(Some(Err(hold)));
+    }
+    let Some(content) = inputs.contents.addons.get(&addon.name) else { return Ok(None) };
+    match course.hold(inputs.release, addon) {
+        Some(hold) => Ok(Some(Err(hold))),
+        None => addons::addon(inputs, of, addon, content).map(Some),
+    }
+}
+
+/// Returns the hold of an addon whose request was accepted before and is refused now: it stays as it is.
+#[must_use]
+pub fn refused_request(requests: &Requests, addon: &str) -> Option<Hold> {
+    let refused = if requests.is_held(addon) { requests.refused(addon) } else { &[] };
+    let first = refused.first()?;
+    let more = refused.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    let message = format!(
+        "the ClusterAddonOverride is refused: {}: {}{more}; the addon stays as it is",
+        first.field, first.rule
+    );
+    Some(Hold { reason: Reason::OverrideRefused, message })
 }
 
 #[cfg(test)]

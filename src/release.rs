@@ -13,6 +13,7 @@ pub mod files;
 pub mod finding;
 pub mod ignore;
 pub mod range;
+pub mod skeleton;
 pub mod summary;
 pub mod values;
 
@@ -26,6 +27,7 @@ mod duplicates;
 mod hook;
 mod metadata;
 mod packed;
+mod request_schema;
 mod review;
 mod stages;
 mod values_schema;
@@ -43,7 +45,7 @@ pub(crate) use chart::packed_charts;
 pub use chart::{Chart, Dependency, KnownAs};
 pub use components::{
     COMPONENTS, Component, ComponentForm, ComponentSource, GitReference, HELM_INDEX_HINT, ListedRepository,
-    OciReference, Platform, forms_refused, is_manifest_digest, leads, list_repositories,
+    OciReference, Platform, is_manifest_digest, leads, list_repositories,
 };
 pub use content::is_needed_by_a_chart;
 #[cfg(feature = "shell")]
@@ -53,7 +55,8 @@ pub use files::{File, Files, Limits, PathError, check_path};
 pub use finding::{Finding, Findings, Reason, Severity};
 pub use hook::Hook;
 pub use metadata::PartVersions;
-pub use stages::{Action, Stage, Wait};
+pub use request_schema::RequestSchema;
+pub use stages::{Action, Stage, Wait, conflict, last_action};
 
 /// The directory of the cluster class in an unpacked release.
 pub const CLUSTER_CLASS: &str = "cluster-class";
@@ -143,6 +146,12 @@ impl Addon {
         self.component()?.platform.as_ref()
     }
 
+    /// Whether it is off until the owner of a Cluster switches it on.
+    #[must_use]
+    pub fn is_optional(&self) -> bool {
+        self.platform().is_some_and(|platform| platform.optional)
+    }
+
     /// Whether a Cluster with these labels has it.
     #[must_use]
     pub fn is_for(&self, labels: &BTreeMap<String, String>) -> bool {
@@ -203,6 +212,18 @@ pub struct Loaded {
     pub warnings: Findings,
 }
 
+impl Loaded {
+    /// Returns a file of each addon of plain manifests that SOPS has encrypted.
+    #[must_use]
+    pub fn encrypted(&self) -> BTreeMap<AddonName, String> {
+        let manifests = self.release.addons.iter().filter(|addon| addon.kind == AddonKind::Manifests);
+        let manifests: BTreeMap<&str, &AddonName> =
+            manifests.map(|addon| (addon.path.as_str(), &addon.name)).collect();
+        let found = review::encrypted(&self.files, &manifests.keys().copied().collect());
+        found.into_iter().filter_map(|(path, file)| Some(((*manifests.get(path)?).clone(), file))).collect()
+    }
+}
+
 impl Release {
     /// Returns the hooks at which an addon is applied. In the single-chart form these are none for the chart, and all for a
     /// component. A `ClusterStack` names those of its own components.
@@ -218,6 +239,12 @@ impl Release {
             Some(named) => named.contains(hook),
             None => is_everywhere || is_listed(*hook),
         })
+    }
+
+    /// Whether a stage deletes an addon in the end: it is there only for the time of an upgrade.
+    #[must_use]
+    pub fn is_deleted_in_the_end(&self, addon: &AddonName) -> bool {
+        stages::is_deleted_in_the_end(&self.stages, addon)
     }
 
     /// Whether the labels of a Cluster decide which addons it has.

@@ -20,10 +20,13 @@
 mod addons;
 mod cause;
 mod cluster_addon;
+mod cluster_addon_override;
 pub mod cluster_stack;
 mod cluster_stack_release;
 mod clusters;
+mod convergence;
 mod deleted;
+mod delivery;
 mod followed;
 mod helm_release;
 mod kustomization;
@@ -38,13 +41,16 @@ pub use self::addons::{addons_ready, object_ready, reconciling, stalled, status_
 pub use self::cluster_addon::{
     AddonFacts, ClusterFacts, GateFacts, cluster_addon, deleted_cluster_addon, expected_since,
 };
+pub use self::cluster_addon_override::{RequestTarget, cluster_addon_override};
 pub use self::cluster_stack_release::{
     ContentFacts, ObjectFacts, ReleaseFacts, Usage, cluster_stack_release, component_source, expected_object,
     expected_since as object_since, kept as kept_object, present_version, ready_of, recorded_expectation,
     with_rest,
 };
 pub use self::clusters::{ClusterReadiness, ClusterState, clusters_ready};
+pub use self::convergence::{converged_addons, converged_objects, unready_since};
 pub use self::deleted::{conditions_of_deleted, deleted_release, deleted_stack};
+pub use self::delivery::delivery_limit;
 pub use self::followed::{SourceFacts, followed_source, source_ready};
 pub use self::helm_release::{Retries, due_retries, is_forced_upgrade_due, retry_at};
 pub use self::missing::{InRepository, missing_release};

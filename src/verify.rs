@@ -2,7 +2,7 @@
 //!
 //! A signature names its manifest by digest, and the manifest names every layer by digest, so verifying both covers each
 //! byte of the release. Only the key is verified: no certificate, no identity, no transparency log and no signing time.
-//! Signatures of identities ("keyless") cannot be verified with a key; `docs/verification.md` describes how Flux verifies
+//! Signatures of identities ("keyless") cannot be verified with a key; `docs/reference/verification.md` describes how Flux verifies
 //! them.
 //!
 //! [cosign]: https://github.com/sigstore/cosign/blob/main/specs

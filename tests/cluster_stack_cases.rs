@@ -84,17 +84,7 @@ pub(crate) fn cluster_stack(name: &str, namespace: &str, change: &Value) -> Valu
                 "interval": "1h",
                 "timeout": "2.5m",
                 "preset": "stateless",
-                "addons": {
-                    "cni": {
-                        "preset": "infrastructure",
-                        "timeout": "90s",
-                        "driftDetection": "warn",
-                        "suspend": true,
-                        "dependsOn": ["ccm", "metrics-server"],
-                        "wait": false,
-                    },
-                    "ccm": {},
-                },
+                "addons": flux::addons(),
                 "adopt": true,
                 "waits": "Ignore",
             },
@@ -176,7 +166,8 @@ fn admitted() -> Vec<Case> {
         json!({"provider": "a".repeat(63), "name": "0"}),
         json!({"flux": {"interval": "99999h", "kubeConfig": {"secretName": "{cluster}"}}}),
     ];
-    changes.into_iter().map(|change| Case { change, refused: Refused::Not }).collect()
+    let changes = changes.into_iter().chain(flux::admitted());
+    changes.map(|change| Case { change, refused: Refused::Not }).collect()
 }
 
 fn rules(field: &'static str, message: &'static str, changes: Vec<Value>) -> Vec<Case> {
@@ -408,6 +399,13 @@ fn refused_by_the_schema() -> Vec<Case> {
         json!({"flux": {"addons": {"cni": {"driftDetection": "off"}}}}),
         json!({"flux": {"addons": {"cni": {"driftDetection": {"mode": "warn"}}}}}),
         json!({"flux": {"addons": {"cni": {"after": ["ccm"]}}}}),
+        json!({"flux": {"addons": {"cni": {"values": ["a"]}}}}),
+        json!({"flux": {"addons": {"cni": {"valuesFrom": [{"kind": "Secret"}]}}}}),
+        json!({"flux": {"addons": {"cni": {"valuesFrom": [{"kind": "Deployment", "name": "a"}]}}}}),
+        json!({"flux": {"addons": {"cni": {"postRenderers": [{}]}}}}),
+        json!({"flux": {"addons": {"cni": {"postRenderers": [{"kustomize": {"patches": [{}]}}]}}}}),
+        json!({"flux": {"addons": {"cni": {"postRenderers": vec![json!({"kustomize": {}}); 9]}}}}),
+        json!({"flux": {"addons": {"cni": {"decryption": {"provider": "age"}}}}}),
     ];
     changes.into_iter().map(|change| Case { change, refused: Refused::Schema }).collect()
 }

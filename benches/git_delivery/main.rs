@@ -30,6 +30,7 @@ use stackflux::git::{self, Access, BareRepository, Credentials, Identity, Propos
 use stackflux::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use stackflux::inputs::stack::Stack;
 use stackflux::inputs::{ClusterInputs, ReleaseInputs};
+use stackflux::plan::stages::Course;
 use stackflux::plan::{self, Plan};
 use stackflux::release::Release;
 use stackflux::sink::git::{Below, edit};
@@ -157,7 +158,7 @@ impl Ground {
         let inputs = ClusterInputs::new(Cluster::new(cluster).unwrap(), |to| {
             related.iter().find(|object| object["kind"].as_str() == Some(&to.kind))
         });
-        plan::cluster(&self.inputs(), &inputs, Phase::Steady).unwrap()
+        plan::cluster(&self.inputs(), &inputs, &Course::ended(Phase::Steady)).unwrap()
     }
 
     /// Commits and pushes the changes of a plan.

@@ -2,34 +2,43 @@
 
 use std::sync::Arc;
 
+use super::advance::{advance, deletion, explain};
+use super::applied::why_not_applied;
 use super::decision::{Decision, decide};
-use super::facts::{Available, Delivery, Facts, Target, addon_of};
-use super::roll_up::judge_recorded;
-use super::snapshot;
+use super::dependents::hold_dependents;
+use super::facts::{Available, Delivery, Facts, Target};
 use super::upgrade::{Before, Behind};
 use crate::api::Reason;
 use crate::foreign::capi::Cluster;
 use crate::gate::upgrade::{Phase, phase};
 use crate::inputs::ReleaseInputs;
-use crate::inputs::platform::addons_of;
-use crate::names::AddonName;
 use crate::plan::{self, PlanError};
 use crate::release::{Addon, Hook};
-use crate::rollup::{ConditionStatus, Report, Verdict};
+use crate::rollup::{ConditionStatus, Report};
 
-/// Judges the addons that belong before the upgrade, by facts whose plan is that for [`Upgrade::phase_to_plan`]. If the upgrade
-/// is in another phase, the facts get the plan of `release` for that one.
-pub fn judge_upgrade(facts: &mut Facts, release: Option<&ReleaseInputs>) -> Result<(), PlanError> {
-    if facts.upgrade.phase == Phase::Steady {
-        return Ok(());
+/// Judges what waits for addons, by facts whose plan is that for [`Upgrade::phase_to_plan`]: stages, addons, and the upgrade. The
+/// plan gets the holds. If the upgrade is in another phase, the facts get the plan of `release` for that one.
+pub fn judge_waits(facts: &mut Facts, release: Option<&ReleaseInputs>) -> Result<(), PlanError> {
+    if let Some(release) = release {
+        advance(facts, release)?;
     }
+    hold_dependents(facts);
+    if facts.upgrade.phase != Phase::Steady {
+        judge_upgrade(facts, release)?;
+    }
+    explain(facts);
+    Ok(())
+}
+
+fn judge_upgrade(facts: &mut Facts, release: Option<&ReleaseInputs>) -> Result<(), PlanError> {
     facts.upgrade.before = before_upgrade(facts, &decide(facts));
     facts.upgrade.phase = phase(&facts.upgrade.facts(facts.cluster));
     // What is planned does not differ in the other phases.
     if let (Phase::Requested, Some(release), Target::Available(available)) =
         (facts.upgrade.phase, release, &mut facts.target)
     {
-        available.plan = Arc::new(plan::cluster(release, &available.inputs, Phase::Requested)?);
+        available.course.phase = Phase::Requested;
+        available.plan = Arc::new(plan::cluster(release, &available.inputs, &available.course)?);
     }
     Ok(())
 }
@@ -57,18 +66,24 @@ pub fn before_upgrade(facts: &Facts, decision: &Decision) -> Before {
     {
         return Before::Held(held);
     }
+    let deleted = available.course.deletes_before_upgrade(available.release).map(|stage| {
+        let is_its_turn = available.course.step(available.release).first() == Some(stage);
+        let state = deletion(facts, &stage.addon).filter(|_| is_its_turn).unwrap_or("its turn has not come");
+        let why = format!("a stage of {} deletes it: {state}", Hook::BeforeClusterUpgrade.as_str());
+        Behind { addon: stage.addon.clone(), why }
+    });
     let behind = needed_before_upgrade(available).filter_map(|addon| {
-        let why = why_behind((facts, available), decision, &addon.name)?;
+        let why = why_not_applied((facts, available), decision, &addon.name)?;
         Some(Behind { addon: addon.name.clone(), why })
     });
-    let behind: Vec<Behind> = behind.collect();
+    let behind: Vec<Behind> = behind.chain(deleted).collect();
     if behind.is_empty() { Before::Done } else { Before::Behind(behind) }
 }
 
 /// Lists the addons that belong before the upgrade.
 pub fn needed_before_upgrade<'a>(available: &'a Available) -> impl Iterator<Item = &'a Addon> {
     let release = available.release;
-    addons_of(release, &available.inputs.cluster).filter(|addon| {
+    available.addons().filter(|addon| {
         let hooks: Vec<Hook> = release.hooks_of(&addon.name).collect();
         Phase::Waiting.lets_move(&hooks)
     })
@@ -100,35 +115,4 @@ fn other_version(cluster: &Cluster, available: &Available) -> Option<Report> {
         release.kubernetes
     );
     Some(Report::new(ConditionStatus::False, Reason::KubernetesVersionMismatch.as_str(), &message))
-}
-
-/// Returns what an addon waits for; `None` if it is applied as planned.
-fn why_behind(
-    (facts, available): (&Facts, &Available),
-    decision: &Decision,
-    addon: &AddonName,
-) -> Option<String> {
-    let held = available.plan.held().iter().find(|held| held.addon.as_ref() == Some(addon));
-    if let Some(held) = held {
-        return Some(held.hold.message.clone());
-    }
-    let action = decision.actions.get(addon.as_str());
-    let is_as_planned = action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none());
-    let planned = available.planned().find(|planned| addon_of(planned) == addon.as_str());
-    let Some(planned) = planned.filter(|_| is_as_planned) else {
-        return Some("its object is not as planned yet".to_owned());
-    };
-    let before = facts.snapshot.addons_before().find(|before| before.name == addon.as_str());
-    let found = snapshot::find(&facts.snapshot.objects, &planned.id.kind, &planned.id.name);
-    let verdict = before
-        .zip(found)
-        .and_then(|(before, found)| judge_recorded(before, found, &facts.snapshot.moment(&planned.id.kind)));
-    match verdict {
-        Some(Verdict::Applied | Verdict::Drifted { .. }) => None,
-        Some(verdict) => {
-            let report = verdict.report();
-            Some(if report.message.is_empty() { report.reason } else { report.message })
-        }
-        None => Some("Flux has not reported on it yet".to_owned()),
-    }
 }

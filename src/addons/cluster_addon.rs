@@ -6,16 +6,15 @@ use std::sync::Arc;
 use gotemplate::Seen;
 use serde_json::{Value, json};
 
+use super::facts::Available;
 use crate::api::cluster_addon::RenderedInputs;
 use crate::api::{self, ClusterAddon, labels};
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, ClusterAction};
-use crate::inputs::ClusterInputs;
-use crate::inputs::platform::addons_of;
 use crate::names::ObjectName;
-use crate::release::{Digest, Release};
+use crate::release::Digest;
 
 /// Returns the UID of the Cluster that a `ClusterAddon` was made for.
 #[must_use]
@@ -175,11 +174,12 @@ pub fn decide_prepare(
     }
 }
 
-/// Returns a digest of each field that the templates of a release's addons read. Resource versions instead would change the
+/// Returns a digest of each field that the templates of addons read. Resource versions instead would change the
 /// status with every change of an object.
 #[must_use]
-pub fn rendered_inputs(release: &Release, inputs: &ClusterInputs) -> RenderedInputs {
-    let templates = addons_of(release, &inputs.cluster).filter_map(|addon| addon.template.as_ref());
+pub fn rendered_inputs(available: &Available) -> RenderedInputs {
+    let inputs = &available.inputs;
+    let templates = available.addons().filter_map(|addon| addon.template.as_ref());
     let fields: BTreeMap<String, String> = templates
         .flat_map(|source| source.template.fields())
         .filter_map(|field| {

@@ -10,7 +10,7 @@ use super::facts::{Available, Delivery, Facts, Target, addon_of};
 use super::forced_upgrade::{Repeats, due_forced_upgrades, repeats};
 use super::handover::{is_labelled, is_still_owned};
 use super::upgrade::HookChange;
-use super::{Snapshot, open_request};
+use super::{Snapshot, kind_of, open_request};
 use crate::api::ClusterAddon;
 use crate::foreign::capi::field;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};
@@ -71,6 +71,9 @@ pub struct Decision {
     /// The objects of addons that the release does not have and that lost the operator's label. They get it again, because the
     /// watches select by it.
     pub relabels: Vec<Arc<FluxObject>>,
+    /// The objects of addons that the Cluster does not have and that the operator has suspended. They are resumed: Flux uninstalls
+    /// nothing of a suspended one.
+    pub resumes: Vec<Arc<FluxObject>>,
     /// The writes of the sources, in the order of the plan, up to the first that has to wait: no addon gets other content
     /// than planned.
     pub sources: Vec<ObjectWrite>,
@@ -101,6 +104,7 @@ pub fn decide(facts: &Facts) -> Decision {
         hook: (!matches!(target, Target::Paused)).then(|| upgrade.hook_change_by_addons(cluster)).flatten(),
         delivery: Delivery::Nothing,
         relabels: Vec::new(),
+        resumes: Vec::new(),
         sources: Vec::new(),
         actions: BTreeMap::new(),
         forwards: None,
@@ -115,6 +119,7 @@ pub fn decide(facts: &Facts) -> Decision {
     if decision.delivery.is_written() {
         decision.forwards = open_request(&snapshot.addon);
         decision.sources = sources(snapshot, available);
+        decision.resumes = resumes(snapshot, available);
     }
     let is_blocked = decision.is_without_source();
     if !is_blocked && (decision.delivery.is_written() || decision.delivery == Delivery::Suspended) {
@@ -161,6 +166,21 @@ fn relabels(snapshot: &Snapshot, available: &Available) -> Vec<Arc<FluxObject>> 
     };
     let is_due = |object: &&Arc<FluxObject>| {
         is_still_owned(object, &snapshot.addon) && !is_labelled(object) && !is_planned(object)
+    };
+    snapshot.objects.iter().filter(is_due).cloned().collect()
+}
+
+/// Lists the objects of addons that the Cluster does not have, or has in another form, and whose suspension by the operator has
+/// ended.
+fn resumes(snapshot: &Snapshot, available: &Available) -> Vec<Arc<FluxObject>> {
+    let is_due = |object: &&Arc<FluxObject>| {
+        let Some(addon) = object.addon().filter(|addon| !is_to_suspend(available, addon)) else {
+            return false;
+        };
+        let has_it = available.addons().any(|of| of.name.as_str() == addon && kind_of(of) == object.kind());
+        let is_left = !has_it && !available.requests.keeps(addon);
+        let is_suspended = suspension(object, Purpose::Deliver { suspend: false }).is_some();
+        is_left && is_suspended && is_still_owned(object, &snapshot.addon)
     };
     snapshot.objects.iter().filter(is_due).cloned().collect()
 }
@@ -235,14 +255,19 @@ fn has_other_spec(snapshot: &Snapshot, planned: &PlannedObject) -> bool {
     expected.is_none_or(|expected| expected != found.spec_digest)
 }
 
-/// Decides the value to write to `spec.suspend` of the object of an addon.
+/// Decides the value to write to `spec.suspend` of the object of an addon: the `ClusterStack` or the owner of the Cluster may have it
+/// suspended.
 fn suspend_by_settings(snapshot: &Snapshot, available: &Available, planned: &PlannedObject) -> Option<bool> {
-    let settings = available.stack.flux.addons.get(addon_of(planned));
-    let suspend = settings.is_some_and(|settings| settings.suspend);
+    let suspend = is_to_suspend(available, addon_of(planned));
     match snapshot.existing(planned) {
         Some(found) => suspension(found, Purpose::Deliver { suspend }),
         None => suspend.then_some(true),
     }
+}
+
+fn is_to_suspend(available: &Available, addon: &str) -> bool {
+    let settings = available.stack.flux.addons.get(addon);
+    settings.is_some_and(|settings| settings.suspend) || available.requests.suspends(addon)
 }
 
 /// Whether a `ClusterAddon` has an object of the other kind with the name of a planned object.

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::upgrade::Upgrade;
-use crate::api::{Reason, labels};
-use crate::foreign::capi::{Cluster, text};
+use crate::api::Reason;
+use crate::foreign::capi::Cluster;
+use crate::foreign::flux::FluxKind;
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
+use crate::inputs::overrides::Requests;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, ReleaseName};
+use crate::plan::stages::Course;
 use crate::plan::{Plan, PlanError, PlannedObject};
-use crate::release::Release;
+use crate::release::{Addon, Release};
 use crate::rollup::{ConditionStatus, Report};
 
 /// The facts about a Cluster that is not being deleted.
@@ -82,6 +85,10 @@ pub struct Available<'a> {
     pub is_suspended: bool,
     /// The inputs of the values.
     pub inputs: Box<ClusterInputs>,
+    /// How far the Cluster has come in the stages of the release.
+    pub course: Course,
+    /// The requests for the addons, with what is refused.
+    pub requests: Requests,
     /// The objects of the addons.
     pub plan: Arc<Plan>,
     /// The hold of a plan that must not be delivered, because another repository has the files of the Cluster.
@@ -93,6 +100,11 @@ impl Available<'_> {
     #[must_use]
     pub fn stack_name(&self) -> String {
         format!("{}/{}", self.stack.namespace, self.stack.name)
+    }
+
+    /// Returns the addons of the release that the Cluster has or keeps now.
+    pub fn addons(&self) -> impl Iterator<Item = &Addon> {
+        self.course.addons(self.release, &self.inputs.cluster, &self.requests)
     }
 
     /// Returns the planned objects of addons.
@@ -126,7 +138,7 @@ impl Available<'_> {
 /// Returns the addon that an object delivers.
 #[must_use]
 pub fn addon_of(object: &PlannedObject) -> &str {
-    text(&object.value, &["metadata", "labels", labels::ADDON])
+    object.addon()
 }
 
 /// Returns the hold because of which a plan delivers nothing to its Cluster, if any.
@@ -156,4 +168,10 @@ impl Delivery {
     pub fn is_written(&self) -> bool {
         matches!(self, Self::Commit | Self::Apply)
     }
+}
+
+/// Returns the kind of the object that delivers an addon.
+#[must_use]
+pub fn kind_of(addon: &Addon) -> FluxKind {
+    if addon.is_chart() { FluxKind::HelmRelease } else { FluxKind::Kustomization }
 }

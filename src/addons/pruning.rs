@@ -1,24 +1,26 @@
 //! Decides which objects to delete because the release of their Cluster does not have their addon, or has it in another
-//! form. Flux then uninstalls the addon.
+//! form, or because the owner of the Cluster has switched it off. Flux then uninstalls the addon.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Available, Facts, Receipts, Snapshot, Target};
+use super::{Available, Facts, Receipts, Snapshot, Target, course, kind_of};
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::api::{ClusterAddon, Reason};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::{cluster_of, committing_stack, is_applied_by_flux, is_owned};
 use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
-use crate::inputs::platform::addons_of;
-use crate::inputs::stack::Stack;
+use crate::inputs::ReleaseInputs;
+use crate::inputs::overrides::Requests;
 use crate::names::{AddonName, Key, ObjectName};
-use crate::release::{Addon, Release};
+use crate::plan::refused_request;
+use crate::plan::stages::{Course, Want};
+use crate::release::Release;
 
 /// A Flux object that may belong to a `ClusterAddon`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,10 @@ pub enum AddonMatch {
     OtherKind,
     /// The release does not have the addon.
     NotInRelease,
+    /// A stage of the release deletes the addon.
+    Deleted,
+    /// The owner of the Cluster has switched the addon off.
+    SwitchedOff,
     /// The object [belongs](is_owned) to another `ClusterAddon`, which had the same name, or to another client.
     OtherOwner,
 }
@@ -78,8 +84,12 @@ pub fn prune_decision(object: OwnedObject, is_turn: bool) -> PruneDecision {
 pub struct PruneFacts<'a> {
     /// The `ClusterAddon`.
     pub addon: &'a ClusterAddon,
-    /// The addons of the release, each with the kind of its object.
+    /// The addons that the Cluster has or keeps, each with the kind of its object.
     pub release: BTreeMap<&'a AddonName, FluxKind>,
+    /// The addons that a stage of the release deletes.
+    pub deleted: BTreeSet<&'a AddonName>,
+    /// The requests for the addons, with what is refused.
+    pub requests: &'a Requests,
     /// The Flux objects that name the `ClusterAddon` as their owner.
     pub objects: &'a [Arc<FluxObject>],
     /// Whether the operator commits the objects to a repository, so that it removes their files in place of them.
@@ -90,29 +100,54 @@ pub struct PruneFacts<'a> {
 
 impl PruneFacts<'_> {
     /// Returns the addon that an object delivers; `None` if the operator did not deliver the object. The name decides if the
-    /// release has an addon whose object has it: any client can change a label.
+    /// release has, or its stages delete, an addon whose object has it: any client can change a label.
     fn addon_of(&self, object: &FluxObject) -> Option<AddonName> {
         let cluster = cluster_of(self.addon).name;
         let has_name_of = |addon: &AddonName| {
             ObjectName::of_addon(&cluster, addon).is_ok_and(|name| name.as_str() == object.name())
         };
-        if let Some(addon) = self.release.keys().find(|addon| has_name_of(addon)) {
+        if let Some(addon) = self.release.keys().chain(&self.deleted).find(|addon| has_name_of(addon)) {
             return Some((*addon).clone());
         }
         object.addon()?.parse().ok()
     }
 }
 
-/// Returns the addons of a release that a Cluster has, each with the kind of its object.
-#[must_use]
-pub fn kinds<'a>(release: &'a Release, cluster: &Cluster) -> BTreeMap<&'a AddonName, FluxKind> {
-    addons_of(release, cluster).map(|of| (&of.name, kind_of(of))).collect()
-}
+impl<'a> PruneFacts<'a> {
+    /// Returns the facts without any objects about a Cluster at the point of its course that the status has recorded.
+    #[must_use]
+    pub fn recorded(
+        addon: &'a ClusterAddon,
+        inputs: &ReleaseInputs<'a>,
+        of: (&Cluster, &'a Requests),
+        without_file: &'a BTreeSet<(FluxKind, String)>,
+    ) -> Self {
+        let course = course(addon, (inputs.stack.namespace.as_str(), inputs.release), Phase::Steady);
+        Self::of(addon, (inputs.release, &course), of, without_file)
+    }
 
-/// Returns the kind of the object that delivers an addon.
-#[must_use]
-pub fn kind_of(addon: &Addon) -> FluxKind {
-    if addon.is_chart() { FluxKind::HelmRelease } else { FluxKind::Kustomization }
+    /// Returns the facts without any objects about a Cluster at this point of its course.
+    #[must_use]
+    pub fn of(
+        addon: &'a ClusterAddon,
+        (release, course): (&'a Release, &Course),
+        (cluster, requests): (&Cluster, &'a Requests),
+        without_file: &'a BTreeSet<(FluxKind, String)>,
+    ) -> Self {
+        let stages = release.stages.values().flatten().map(|stage| &stage.addon);
+        let is_deleted =
+            |name: &&AddonName| course.want(release, name) == Want::Delete || course.deletes(release, name);
+        let wanted = course.addons(release, cluster, requests).map(|of| (&of.name, kind_of(of)));
+        Self {
+            addon,
+            release: wanted.collect(),
+            deleted: stages.filter(is_deleted).collect(),
+            requests,
+            objects: &[],
+            by_git: false,
+            without_file,
+        }
+    }
 }
 
 /// An object of an addon that the release does not have, or has in another form.
@@ -149,15 +184,17 @@ impl Candidate {
     }
 
     fn delay(&self) -> Option<Hold> {
-        let why = match self.delivers {
-            AddonMatch::OtherKind => "the release has it in another form",
-            _ => NOT_GIVEN,
+        let (why, when) = match self.delivers {
+            AddonMatch::OtherKind => ("the release has it in another form", ""),
+            AddonMatch::Deleted => (DELETED, "at its turn"),
+            AddonMatch::SwitchedOff => (SWITCHED_OFF, "when all addons of the release are delivered"),
+            _ => (NOT_GIVEN, "when all addons of the release are delivered"),
         };
         let message = if self.object.suspended {
             let (kind, name) = (self.object.kind(), self.object.name());
             format!("{why}: {kind} {name} is suspended, and stays until it is resumed")
-        } else if self.delivers == AddonMatch::NotInRelease {
-            format!("{why}: Flux uninstalls it when all addons of the release are delivered")
+        } else if self.delivers != AddonMatch::OtherKind {
+            format!("{why}: Flux uninstalls it {when}")
         } else {
             return None;
         };
@@ -174,6 +211,8 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
     let found = facts.objects.iter().filter_map(|object| {
         let addon = facts.addon_of(object)?;
         let delivers = match facts.release.get(&addon) {
+            None if facts.requests.switches_off(addon.as_str()) => AddonMatch::SwitchedOff,
+            None if facts.deleted.contains(&addon) => AddonMatch::Deleted,
             None => AddonMatch::NotInRelease,
             Some(kind) if *kind == object.kind() => AddonMatch::Current,
             Some(_) => AddonMatch::OtherKind,
@@ -181,17 +220,24 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
         let id = (object.kind(), object.name().to_owned());
         let (is_requested, is_counted) = (facts.without_file.contains(&id), counted.contains(&id));
         let is_going = is_requested || is_counted;
-        let decision = match prune_decision(owned(object, facts.addon, delivers), is_turn(&addon)) {
+        // The owner of the Cluster is to have an addon that is not offered: it stays until the request is corrected.
+        let is_kept = delivers == AddonMatch::NotInRelease && facts.requests.keeps(addon.as_str());
+        let is_turn = !is_kept && is_turn(&addon);
+        let decision = match prune_decision(owned(object, facts.addon, delivers), is_turn) {
             PruneDecision::Delete if is_requested => PruneDecision::Deleting,
             PruneDecision::Delete if is_counted => PruneDecision::DeleteCounted,
             // Its turn was before.
             PruneDecision::Blocked if is_going && !object.suspended => PruneDecision::Deleting,
             decision => decision,
         };
-        let is_kept = matches!(decision, PruneDecision::Keep | PruneDecision::Blocked);
+        let is_held = matches!(decision, PruneDecision::Keep | PruneDecision::Blocked);
         let has_file = facts.by_git && is_applied_by_flux(&object.object);
         let removes_file = has_file && (is_going || decision != PruneDecision::Deleting);
-        let hold = (!is_kept).then(|| uninstalled(delivers, removes_file));
+        let hold = if is_held {
+            is_kept.then(|| refused_request(facts.requests, addon.as_str())).flatten()
+        } else {
+            Some(uninstalled(delivers, removes_file))
+        };
         Some(Candidate { addon, delivers, object: object.clone(), decision, hold })
     });
     found.filter(|candidate| candidate.decision != PruneDecision::Keep).collect()
@@ -202,25 +248,34 @@ pub fn candidates(facts: &PruneFacts, is_turn: impl Fn(&AddonName) -> bool) -> V
 pub fn prune_candidates(facts: &Facts, receipts: &Receipts) -> Vec<Candidate> {
     let Target::Available(available) = &facts.target else { return Vec::new() };
     let Snapshot { addon, objects, without_file, .. } = &facts.snapshot;
-    let (release, by_git) =
-        (kinds(available.release, facts.cluster), available.stack.delivery.git().is_some());
-    let prune = PruneFacts { addon, release, objects, by_git, without_file };
-    candidates(&prune, |addon| is_prune_turn(available, (receipts, facts.upgrade.phase), addon))
+    let by_git = available.stack.delivery.git().is_some();
+    let (of, requests) = ((available.release, &available.course), &available.requests);
+    let prune = PruneFacts::of(addon, of, (facts.cluster, requests), without_file);
+    let prune = PruneFacts { objects, by_git, ..prune };
+    let mut found =
+        candidates(&prune, |addon| is_prune_turn(available, (receipts, facts.upgrade.phase), addon));
+    // What cannot be installed again is not deleted before.
+    for candidate in found.iter_mut().filter(|of| of.decision == PruneDecision::Delete) {
+        let held = available.plan.held().iter().find(|held| held.addon.as_ref() == Some(&candidate.addon));
+        if let Some(held) = held.filter(|_| candidate.delivers == AddonMatch::Deleted) {
+            (candidate.decision, candidate.hold) = (PruneDecision::Blocked, Some(held.hold.clone()));
+        }
+    }
+    found
 }
 
 /// Whether nothing precedes the deletion of an addon's objects that the release does not have, or has in another form. An upgrade
-/// of the Cluster precedes the removal of an addon.
+/// of the Cluster precedes the removal of an addon, unless a stage removes it before.
 #[must_use]
 pub fn is_prune_turn(
     available: &Available,
     (receipts, phase): (&Receipts, Phase),
     addon: &AddonName,
 ) -> bool {
-    let is_turn = phase == Phase::Steady
-        && receipts.is_delivered(available)
-        && !available.is_suspended
-        && available.elsewhere.is_none();
-    is_turn || receipts.waits_for_old(addon)
+    let is_delivered = phase == Phase::Steady && receipts.is_delivered(available);
+    let is_staged = available.course.deletes(available.release, addon) && available.hold().is_none();
+    let is_written = !available.is_suspended && available.elsewhere.is_none();
+    (is_written && (is_delivered || is_staged)) || receipts.waits_for_old(addon)
 }
 
 /// Whether the objects of addons that the release does not have will be deleted without further changes. Suspended objects
@@ -232,7 +287,8 @@ pub fn is_prune_pending(facts: &PruneFacts, (stack, is_suspended): (&Key, bool))
     if facts.addon.spec.suspend || is_suspended || is_theirs {
         return false;
     }
-    candidates(facts, |_| false).iter().any(|candidate| !candidate.object.suspended)
+    let is_kept = |candidate: &Candidate| facts.requests.keeps(candidate.addon.as_str());
+    candidates(facts, |_| false).iter().any(|candidate| !candidate.object.suspended && !is_kept(candidate))
 }
 
 /// Returns kind and name of the objects that Flux applies from a repository and whose removal the status of their
@@ -253,60 +309,28 @@ pub fn reported_without_file(
 }
 
 /// Returns the owned object. `delivers` applies only if the object belongs to the `ClusterAddon`.
-fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> OwnedObject {
+pub(super) fn owned(object: &FluxObject, addon: &ClusterAddon, delivers: AddonMatch) -> OwnedObject {
     let delivers = if is_owned(&object.object, addon) { delivers } else { AddonMatch::OtherOwner };
     OwnedObject { delivers, suspended: object.suspended, terminating: object.metadata.terminating }
 }
 
 /// Why an addon is removed. The labels of the Cluster decide about components.
 const NOT_GIVEN: &str = "neither the release nor its ClusterStack gives it to the Cluster any longer";
+/// Why an addon is removed that the owner of the Cluster has switched off.
+const SWITCHED_OFF: &str = "the ClusterAddonOverride of the Cluster switches it off";
+
+/// The same of an addon that a stage deletes.
+const DELETED: &str = "a stage of the release deletes it";
 
 fn uninstalled(delivers: AddonMatch, removes_file: bool) -> Hold {
     let message = match delivers {
         AddonMatch::OtherKind => "the release has it in another form: Flux uninstalls the old one first",
+        AddonMatch::Deleted => &format!("{DELETED}: Flux uninstalls it"),
+        AddonMatch::SwitchedOff => &format!("{SWITCHED_OFF}: Flux uninstalls it"),
         _ => &format!("{NOT_GIVEN}: Flux uninstalls it"),
     };
     let reason = if removes_file { Reason::FileRemoved } else { Reason::AddonRemoved };
     Hold { reason, message: message.to_owned() }
-}
-
-/// Whether the API server confirms that a plan has all components of the `ClusterStack`, which is `live` now. One that is gone
-/// confirms nothing about components.
-#[must_use]
-pub fn has_present_components(planned: &Stack, live: Option<&ClusterStack>) -> bool {
-    live.map_or(planned.components.repositories.is_empty(), |live| live.spec.components == planned.components)
-}
-
-/// Whether the API server confirms the removal of addons: the Cluster has class and labels of the plan, and neither the Cluster
-/// nor the `ClusterAddon` is deleted, paused or suspended meanwhile. `live` are the two objects as the API server has them
-/// now.
-#[must_use]
-pub fn is_prune_confirmed(
-    (cluster, addon): (&Cluster, &ClusterAddon),
-    live: (Option<&Cluster>, Option<&ClusterAddon>),
-) -> bool {
-    let is_deleted = |addon: &ClusterAddon| addon.metadata.deletion_timestamp.is_some();
-    let has_class = live.0.is_some_and(|now| {
-        let class = now.class();
-        let is_active = !now.deleting() && !now.paused();
-        // Labels decide which components a Cluster has.
-        let is_as_planned = class == cluster.class() && now.labels() == cluster.labels();
-        now.uid() == cluster.uid() && class.is_some() && is_as_planned && is_active
-    });
-    let is_same = live.1.is_some_and(|now| {
-        now.metadata.uid == addon.metadata.uid && is_deleted(now) == is_deleted(addon) && !now.spec.suspend
-    });
-    has_class && is_same
-}
-
-/// Whether an object did not change since the decision to delete it. `live` is the object as the API server has it now.
-#[must_use]
-pub fn is_still_due(candidate: &Candidate, live: &FluxObject, addon: &ClusterAddon) -> bool {
-    live.object.uid == candidate.object.object.uid
-        && live.addon() == candidate.object.addon()
-        && prune_decision(owned(live, addon, AddonMatch::NotInRelease), true) == PruneDecision::Delete
-        // Otherwise nothing has counted it.
-        && (live.is_never_installed() || !candidate.object.is_never_installed())
 }
 
 /// The objects to delete now, and those that wait.
@@ -327,19 +351,4 @@ impl Pruning {
     pub fn due(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.is_due())
     }
-}
-
-/// Keeps all candidates, because the API server does not confirm their deletion. Those that are counted stay counted.
-#[must_use]
-pub fn unconfirmed(mut candidates: Vec<Candidate>, now: Timestamp) -> Pruning {
-    for candidate in &mut candidates {
-        match candidate.decision {
-            PruneDecision::Delete => {
-                (candidate.decision, candidate.hold) = (PruneDecision::Blocked, None);
-            }
-            PruneDecision::DeleteCounted => candidate.decision = PruneDecision::Deleting,
-            _ => {}
-        }
-    }
-    Pruning { candidates, next: Some(now), ..Pruning::default() }
 }

@@ -121,9 +121,10 @@ impl Receipts {
             && plan.addons().all(|object| self.expected.contains_key(addon_of(object)))
     }
 
-    /// Whether everything in a release is delivered.
+    /// Whether everything in a release is delivered, and no stage that deletes an addon is left.
     pub(super) fn is_delivered(&self, available: &Available) -> bool {
-        available.plan.held().is_empty() && self.is_complete(&available.plan)
+        let is_ending = available.course.is_ending(available.release);
+        is_ending && available.plan.held().is_empty() && self.is_complete(&available.plan)
     }
 
     /// Returns the repairs that wait.

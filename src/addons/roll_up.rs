@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::notes::notes;
+use super::record::record;
 use super::revision::{other_revision, revision_before};
 use super::snapshot::{find, named};
 use super::{
@@ -12,16 +14,14 @@ use super::{
 };
 use crate::api::Reason;
 use crate::api::cluster_addon::{AddonObject, AddonState, AddonStatus, ClusterAddonStatus, RevisionBefore};
-use crate::foreign::capi::field;
-use crate::foreign::flux::observed::{FluxObject, HelmNames};
+use crate::foreign::flux::observed::FluxObject;
 use crate::gate::{self, Hold};
-use crate::inputs::platform::addons_of;
 use crate::names::AddonName;
 use crate::plan::{self, PlannedObject};
-use crate::release::{Addon, Chart, Digest, KnownAs, Release};
+use crate::release::{Addon, Chart, Digest, KnownAs};
 use crate::rollup::{
     AddonFacts, ClusterFacts, ConditionStatus, Expected, GateFacts, Moment, Report, Verdict, cluster_addon,
-    component_source, expected_since, judge,
+    component_source, delivery_limit, expected_since, judge,
 };
 
 /// The report of a reconcile about a Cluster.
@@ -37,8 +37,9 @@ pub struct Outcome {
     pub next: Option<Timestamp>,
     /// Whether the status names the committing `ClusterStack` for the first time: the objects are committed after that.
     pub is_committer_new: bool,
-    /// Whether an upgrade waits, and the status says more about its addons than before: it is judged by the status.
-    pub is_upgrade_to_judge: bool,
+    /// Whether an upgrade or an addon waits for addons, and the status says more about these than before: they are judged by
+    /// the status.
+    pub is_to_judge: bool,
 }
 
 /// Rolls up the status of a `ClusterAddon`.
@@ -63,15 +64,28 @@ pub fn roll_up(facts: &Facts, receipts: &Receipts, pruning: &Pruning) -> Outcome
     let holds = holds.map(|hold| hold.reason).chain(release_hold(&found.release)).collect();
     let status = cluster_addon(found, &addon.status.clone().unwrap_or_default(), facts.snapshot.now);
     let is_judged = |before: &ClusterAddonStatus| before.addons == status.addons;
-    let is_upgrade_to_judge =
-        facts.upgrade.depends_on_addons() && !addon.status.as_ref().is_some_and(is_judged);
+    let waits_for_addons = facts.upgrade.depends_on_addons() || waits_for_others(facts);
+    let has_moved =
+        |before: &ClusterAddonStatus| (&before.hook, &before.stages) != (&status.hook, &status.stages);
+    let is_to_judge = addon
+        .status
+        .as_ref()
+        .is_none_or(|before| has_moved(before) || (waits_for_addons && !is_judged(before)));
     let limits = verdicts.iter().filter_map(|(name, kind, verdict)| {
         let of = status.addons.iter().find(|of| of.name == name.as_str())?;
         facts.snapshot.moment(kind).next_limit(verdict, of.since.as_ref()?.0)
     });
-    let next = limits.min();
+    let next = limits.chain(delivery_limit(&status.conditions, facts.snapshot.now)).min();
     let verdicts = verdicts.into_iter().map(|(_, kind, verdict)| (kind, verdict)).collect();
-    Outcome { status, verdicts, holds, next, is_committer_new, is_upgrade_to_judge }
+    Outcome { status, verdicts, holds, next, is_committer_new, is_to_judge }
+}
+
+/// Whether something waits until addons are applied: another addon, or the next stage.
+fn waits_for_others(facts: &Facts) -> bool {
+    let Target::Available(available) = &facts.target else { return false };
+    let mut held = available.plan.held().iter();
+    let is_held = held.any(|held| held.hold.reason == Reason::WaitingForDependency);
+    is_held || available.course.hook().is_some()
 }
 
 /// Returns the reason why nothing of the release is delivered, if any.
@@ -108,6 +122,7 @@ fn paused(facts: &Facts) -> ClusterFacts {
             })
             .collect(),
         delivered: false,
+        stages: None,
         inputs: None,
     }
 }
@@ -131,35 +146,6 @@ fn kept(name: AddonName, before: &AddonStatus, judged: Option<(Verdict, AddonSta
         values_digest: before.values_digest.clone(),
         note: None,
     }
-}
-
-/// Says what else is to be known about an addon.
-fn notes(available: &Available, addon: &Addon, planned: Option<&PlannedObject>) -> Option<String> {
-    let kept = planned.and_then(|planned| kept_names(available, addon, planned));
-    let notes: Vec<String> = kept.into_iter().chain(ignored_waits(available.release, addon)).collect();
-    (!notes.is_empty()).then(|| notes.join("; "))
-}
-
-/// Says which conditions of its stages an addon does not wait for. A release with conditions is used only if they are ignored.
-fn ignored_waits(release: &Release, addon: &Addon) -> Option<String> {
-    let waits = release.waits.iter().filter(|wait| wait.addon == addon.name);
-    let waits: Vec<String> = waits.map(|wait| format!("{} at {}", wait.field, wait.hook.as_str())).collect();
-    (!waits.is_empty()).then(|| format!("ignores {}, as spec.flux.waits says", waits.join(" and ")))
-}
-
-/// Says that a Helm release keeps its names, if the settings give it others.
-fn kept_names(available: &Available, addon: &Addon, planned: &PlannedObject) -> Option<String> {
-    let kept = HelmNames::of(field(&planned.value, &["spec"])?)?;
-    let HelmNames { release, storage_namespace, target_namespace } = &kept;
-    let setting = if addon.platform().is_some() { "spec.components" } else { "spec.flux.adopt" };
-    let wanted = plan::helm_names(available.stack, available.release, addon);
-    (kept != wanted).then(|| {
-        format!(
-            "keeps Helm release {storage_namespace}/{release} with namespace {target_namespace}, because Flux would uninstall \
-             it for {}/{} with namespace {}, which {setting} gives",
-            wanted.storage_namespace, wanted.release, wanted.target_namespace
-        )
-    })
 }
 
 /// Returns the chart of an addon in the status.
@@ -191,6 +177,7 @@ impl View<'_> {
             committed_by: committed_by(addon),
             addons: self.all_kept(),
             delivered: false,
+            stages: None,
             inputs: None,
         }
     }
@@ -204,6 +191,7 @@ impl View<'_> {
         let has_another = !is_rendered && has_release(addon);
         let mut addons = if has_another { self.all_kept() } else { self.of_release(available, receipts) };
         self.add_left(pruning, has_another, &mut addons);
+        let stages = record(available, pruning);
         ClusterFacts {
             generation: addon.metadata.generation.unwrap_or_default(),
             requested_at: requested_at(addon),
@@ -217,14 +205,14 @@ impl View<'_> {
             pruned: pruning.pruned.clone(),
             upgrade: None,
             committed_by: receipts.committed_by.clone(),
-            inputs: is_rendered.then(|| rendered_inputs(available.release, &available.inputs)),
+            stages: is_rendered.then_some(stages),
+            inputs: is_rendered.then(|| rendered_inputs(available)),
         }
     }
 
     /// Returns the present state of a release's addons.
     fn of_release(&self, available: &Available, receipts: &Receipts) -> Vec<AddonFacts> {
-        let addons = addons_of(available.release, &available.inputs.cluster);
-        addons.map(|of| self.addon(of, available, receipts)).collect()
+        available.addons().map(|of| self.addon(of, available, receipts)).collect()
     }
 
     fn addon(&self, of: &Addon, available: &Available, receipts: &Receipts) -> AddonFacts {

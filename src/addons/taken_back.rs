@@ -78,6 +78,10 @@ fn take_back(
     let addons: Vec<&str> = changed.iter().map(|planned| addon_of(planned)).collect();
     let message = format!("the operator is delivering {release}: changed addons: {}", addons.join(", "));
     status.ready = false;
+    let desired = status.release.as_ref().and_then(|of| of.desired.clone());
+    if desired.as_deref() != Some(release.to_string().as_str()) {
+        (status.hook, status.stages) = (None, Vec::new());
+    }
     status.release = Some(ReleaseProgress {
         desired: Some(release.to_string()),
         desired_namespace: Some(available.stack.namespace.to_string()),

@@ -2,13 +2,16 @@
 
 mod budget;
 mod cluster_addon;
+mod course;
 mod decision;
 mod deletion;
+mod dependents;
 mod file_removal;
 mod forced_upgrade;
 mod handover;
 mod lack;
 mod pruning;
+mod requests;
 mod revision;
 mod roll_up;
 mod taken_back;
@@ -21,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::cluster_addon::ClusterAddonStatus;
-use crate::api::{ClusterAddon, Reason, labels};
+use crate::api::{ClusterAddon, ClusterAddonOverride, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -30,9 +33,10 @@ use crate::gate::Hold;
 use crate::gate::upgrade::{Gate, Phase};
 use crate::inputs::ClusterInputs;
 use crate::names::AddonName;
-use crate::plan::ObjectId;
+use crate::plan::stages::Course;
 use crate::plan::tests::fixture::Fixture;
 use crate::plan::write::{RepairState, namespace_owner};
+use crate::plan::{ObjectId, PlannedObject};
 use crate::release::Release;
 use crate::rollup::{Applier, ConditionStatus, Report};
 
@@ -188,8 +192,14 @@ impl Scene {
         Facts { cluster: &self.cluster, snapshot, target, upgrade }
     }
 
+    /// The course that the status has recorded.
+    fn course(&self) -> Course {
+        course(&cluster_addon(&self.addon), ("stacks", &self.release), self.fixture.phase)
+    }
+
     fn facts(&self) -> Facts<'_> {
-        let inputs = ClusterInputs::new(self.cluster.clone(), |_| None);
+        let inputs =
+            ClusterInputs::new(self.cluster.clone(), |_| None).with_requested(self.fixture.requested.clone());
         self.facts_of(Target::Available(Available {
             stack: &self.fixture.stack,
             release: &self.release,
@@ -197,7 +207,9 @@ impl Scene {
             ready: &self.ready,
             allowed_deletions: None,
             is_suspended: self.is_suspended,
+            requests: inputs.requests(&self.fixture.stack, &self.release),
             inputs: Box::new(inputs),
+            course: self.course(),
             plan: Arc::new(self.fixture.plan("v1", &["c1"])),
             elsewhere: self.elsewhere.clone(),
         }))

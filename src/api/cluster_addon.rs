@@ -55,13 +55,13 @@ pub struct ClusterAddonStatus {
     /// The desired, the applied and the last known good release of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseProgress>,
-    /// The lifecycle moment whose addons move now; absent while none moves.
+    /// The hook whose stages run; absent while none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
     /// The upgrade to another Kubernetes version; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<UpgradeStatus>,
-    /// The stages of that moment.
+    /// The stages of that hook for the desired release. They are what the operator remembers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageStatus>,
     /// The addons.
@@ -140,7 +140,7 @@ pub struct UpgradeStatus {
     pub since: Time,
 }
 
-/// One stage of the current lifecycle moment.
+/// One stage of the hook whose stages run.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StageStatus {
@@ -149,7 +149,7 @@ pub struct StageStatus {
     /// The action on the addon: `apply` or `delete`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// Progress of the action.
+    /// Progress of the action: `Pending`, `applyingOrDeleting` or `done`.
     pub phase: String,
 }
 

@@ -6,12 +6,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::{CustomResourceExt as _, Resource as _};
 
-use super::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use super::{ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease};
 
 /// Creates the custom resource definitions of all our kinds, in the order of their names.
 #[must_use]
 pub fn custom_resource_definitions() -> Vec<CustomResourceDefinition> {
-    [ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()].map(finished).into()
+    let all =
+        [ClusterAddonOverride::crd(), ClusterAddon::crd(), ClusterStackRelease::crd(), ClusterStack::crd()];
+    all.map(finished).into()
 }
 
 /// Adds the columns that all kinds have to a definition, and adapts its derived schema to Kubernetes.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{Duration, rules};
+use super::flux_fields::{CLUSTER, Decryption, PostRenderer, ValuesReference};
+use super::{Duration, rules, schema};
 
 /// Settings of the generated Flux objects.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +87,7 @@ pub struct KubeConfig {
 
 impl KubeConfig {
     /// Placeholder for the name of the Cluster in [`KubeConfig::secret_name`].
-    pub const CLUSTER: &str = "{cluster}";
+    pub const CLUSTER: &str = CLUSTER;
 
     /// Returns the name of the Secret for one Cluster.
     #[must_use]
@@ -176,6 +178,45 @@ pub struct AddonSettings {
     /// Whether the addon counts as installed only when its workloads are ready. Defaults to true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
+    /// Values of the chart in all clusters: above the chart's own and a component's, below those of a `ClusterAddonOverride` and
+    /// those that a values template renders. Maps are merged, lists are replaced, and null removes a key of the chart, as in Helm. At most 64 KiB as JSON.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub values: Map<String, Value>,
+    /// Secrets and `ConfigMaps` with values of the chart, in the namespace of each Cluster: below all other values but the
+    /// chart's own, and with `targetPath` above them. stackflux writes the reference and never reads the object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = rules::MAX_VALUES_FROM))]
+    pub values_from: Vec<ValuesReference>,
+    /// Changes of the chart's objects after Helm has rendered them, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = rules::MAX_POST_RENDERERS))]
+    pub post_renderers: Vec<PostRenderer>,
+    /// The way in which Flux decrypts the files of an addon of manifests. stackflux never reads the Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decryption: Option<Decryption>,
+    /// What the owner of a single cluster may request of the addon in a `ClusterAddonOverride`. By default nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overridable: Overridable,
+}
+
+/// What the owner of a single cluster may request of an addon. A chart's values can be as strong as the administrator of the
+/// cluster.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overridable {
+    /// Whether the addon may be switched off.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub enabled: bool,
+    /// Whether the addon may be suspended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub suspend: bool,
+    /// The paths of the values that may be set, each with all that is below it: dotted as for `helm --set`, such as
+    /// `cilium.hubble`, with `\.` for a dot within a key. The path `*` stands for all values. A list is one value, and `*` within
+    /// a path is not supported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = rules::MAX_PATHS), inner(length(max = rules::MAX_PATH)))]
+    #[x_kube(validation = rules::VALUE_PATHS)]
+    pub values: Vec<String>,
 }
 
 /// Whether a value is its type's default. Such a value is not written, and the schema does not fill it in.

@@ -108,7 +108,7 @@ pub enum ComponentHook {
 /// An addon for the Clusters of all releases of a `ClusterStack`: a Helm chart (`chart`), or plain manifests (`manifests`).
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(validation = rules::EITHER_CONTENT, validation = rules::CHART_ALONE, validation = rules::SUBSTITUTE_ALONE)]
-#[x_kube(validation = rules::REPLACES_ALL)]
+#[x_kube(validation = rules::REPLACES_ALL, validation = rules::OPTIONAL_ALONE)]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformComponent {
     /// The name of the addon. Settings of `spec.flux.addons` with this name hold for it.
@@ -142,6 +142,23 @@ pub struct PlatformComponent {
     #[schemars(length(max = rules::MAX_NEEDED), inner(length(max = 53)))]
     #[x_kube(validation = rules::ADDON_NAMES)]
     pub depends_on: Vec<String>,
+    /// Leaves the component off until the `ClusterAddonOverride` of a Cluster says `enabled: true`, which its owner may always do.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optional: bool,
+    /// What the component is for: the status of a `ClusterAddonOverride` and `stackflux addons` show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = rules::MAX_DESCRIPTION))]
+    pub description: Option<String>,
+    /// A page about the component, which they show too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = rules::MAX_HOMEPAGE))]
+    #[x_kube(validation = rules::HOMEPAGE)]
+    pub homepage: Option<String>,
+    /// A JSON schema for the values that a `ClusterAddonOverride` may set without further permission: what it does not name must
+    /// not be set. It may have `type`, `properties`, `items`, `enum`, `pattern`, and limits of numbers, lengths and items.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub schema: Map<String, Value>,
     /// The labels of the Clusters that have the component. By default all Clusters have it. From a Cluster that no longer has
     /// these labels it is uninstalled.
     #[serde(default, skip_serializing_if = "Option::is_none")]

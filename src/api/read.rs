@@ -1,4 +1,4 @@
-//! Reads a `ClusterStack` from a file, strictly.
+//! Reads a `ClusterStack`, or a `ClusterAddonOverride`, from a file, strictly.
 //!
 //! The API server drops an unknown field, and `kubectl` refuses it. A program that reads the file itself has to refuse
 //! it too, because a misspelt setting would otherwise silently have no effect. The tree of the file is compared with the
@@ -11,11 +11,13 @@ use std::sync::LazyLock;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use kube::CustomResourceExt as _;
+use kube::CustomResourceExt;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_yaml::Location;
 
-use super::{ClusterStack, GROUP, VERSION};
+use super::{ClusterAddonOverride, ClusterStack, GROUP, VERSION};
 use crate::yaml::tree::{Node, Placed};
 
 /// A problem at a place in a file.
@@ -67,10 +69,13 @@ impl From<serde_yaml::Error> for ReadError {
 }
 
 /// The schemas of the kind's versions, which take longer to make than a file to read.
-static SCHEMAS: LazyLock<Vec<JSONSchemaProps>> = LazyLock::new(|| {
-    let versions = ClusterStack::crd().spec.versions.into_iter();
+static SCHEMAS: LazyLock<Vec<JSONSchemaProps>> = LazyLock::new(schemas::<ClusterStack>);
+static OVERRIDE_SCHEMAS: LazyLock<Vec<JSONSchemaProps>> = LazyLock::new(schemas::<ClusterAddonOverride>);
+
+fn schemas<K: CustomResourceExt>() -> Vec<JSONSchemaProps> {
+    let versions = K::crd().spec.versions.into_iter();
     versions.filter_map(|version| version.schema?.open_api_v3_schema).collect()
-});
+}
 
 impl ClusterStack {
     /// Reads the one `ClusterStack` in a file of YAML documents; other kinds are skipped.
@@ -113,6 +118,38 @@ impl ClusterStack {
             .collect();
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if problems.is_empty() { Ok(stack) } else { Err(ReadError::Refused(problems)) }
+    }
+}
+
+impl ClusterAddonOverride {
+    /// Reads an object of a file. Everything that `kubectl apply` would refuse is an error, one for each field; the place of the
+    /// object in the file is not known.
+    pub fn from_object(object: &Value) -> Result<Self, Vec<String>> {
+        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or("nothing");
+        if version != format!("{GROUP}/{VERSION}") {
+            return Err(vec![format!(
+                "expected a ClusterAddonOverride of {GROUP}/{VERSION}, found one of {version}"
+            )]);
+        }
+        // The values of requests may be nested deeply, and are judged elsewhere.
+        let options =
+            serde_yaml::options! { budget: serde_yaml::budget! { max_depth: 160, max_nodes: 1_000_000 } };
+        let tree: Placed<Node> = serde_yaml::from_str_with_options(&object.to_string(), options)
+            .map_err(|error| vec![error.to_string()])?;
+        let mut problems = Vec::new();
+        for schema in OVERRIDE_SCHEMAS.iter() {
+            compare(&tree, schema, "", &mut problems);
+        }
+        if !problems.is_empty() {
+            return Err(problems.iter().map(|of| format!("{}: {}", of.field, of.message)).collect());
+        }
+        let found = Self::deserialize(object).map_err(|error| vec![error.to_string()])?;
+        let violations = found.validate();
+        if violations.is_empty() {
+            Ok(found)
+        } else {
+            Err(violations.iter().map(ToString::to_string).collect())
+        }
     }
 }
 

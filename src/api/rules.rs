@@ -29,8 +29,24 @@ pub(super) const MAX_COMPONENTS: usize = 32;
 /// Maximum number of addons that a component waits for. The API server limits the costs of rules in lists of lists.
 pub(super) const MAX_NEEDED: usize = 16;
 
+/// Maximum number of references to values of an addon, of its post-renderers, and of patches and images in one.
+pub(super) const MAX_VALUES_FROM: usize = 16;
+pub(super) const MAX_POST_RENDERERS: usize = 8;
+pub(super) const MAX_PATCHES: usize = 32;
+
+/// Maximum length of a patch, in characters.
+pub(super) const MAX_PATCH: usize = 16_384;
+
+/// Maximum number of paths of values that an addon lets the owner of a cluster set, and the length of one.
+pub(super) const MAX_PATHS: usize = 32;
+pub(super) const MAX_PATH: usize = 253;
+
 /// Maximum length of an inline template, in characters.
 pub(super) const MAX_TEMPLATE: usize = 65_536;
+
+/// Maximum length of the description, and of the homepage, of a component, in characters.
+pub(super) const MAX_DESCRIPTION: usize = 1024;
+pub(super) const MAX_HOMEPAGE: usize = 512;
 
 /// Maximum length of a DNS label, of a word of a release's name, and of a version.
 const MAX_LABEL: usize = 63;
@@ -57,11 +73,14 @@ static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
         HTTP_URL,
         SECRET_NAME,
         SECRET_KEY,
+        NAME_FOR_CLUSTER,
+        TARGET_PATH,
         COMPONENT_URL,
         GIT_COMPONENT,
         OCI_COMPONENT,
         COMMIT,
         MANIFEST_DIGEST,
+        VALUE_PATHS,
     ];
     rules.into_iter().filter_map(|rule| Some((rule.cel, rule.pattern()?))).collect()
 });
@@ -92,6 +111,10 @@ macro_rules! rules {
         $(pub(super) const $name: Rule = Rule { cel: $cel, message: $message };)*
     };
 }
+
+/// The limits of a schema on numbers of items and lengths of texts. The API server has words of its own for them.
+const LIMITS: Rule =
+    Rule { cel: "", message: "has more items, or a longer text, than the API server admits" };
 
 rules! {
     PROVIDER: "self.matches('^[a-z0-9]+$')",
@@ -162,11 +185,14 @@ rules! {
         "a repository must have at most one of digest, tag and semver";
     EITHER_CONTENT: "has(self.chart) != has(self.manifests)", "a component must have either chart or manifests";
     CHART_ALONE: "has(self.chart) || !(has(self.template) || has(self.values) || has(self.dependsOn) || \
-        has(self.targetNamespace) || has(self.createNamespace))",
-        "template, values, dependsOn, targetNamespace and createNamespace are for charts";
+        has(self.targetNamespace) || has(self.createNamespace) || has(self.schema))",
+        "template, values, schema, dependsOn, targetNamespace and createNamespace are for charts";
+    HOMEPAGE: "self.matches('^https?://.')", "homepage must begin with https:// or http://";
     SUBSTITUTE_ALONE: "has(self.manifests) || !has(self.substitute)", "substitute is for manifests";
     REPLACES_ALL: "!has(self.replaces) || !self.replaces || !has(self.clusterSelector)",
         "replaces has no clusterSelector: a component takes the place of an addon in all Clusters";
+    OPTIONAL_ALONE: "!has(self.optional) || !self.optional || !has(self.replaces) || !self.replaces",
+        "an optional component does not replace an addon, which Clusters would lose";
     ADDON_NAME: "self.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$')",
         "the name of an addon must consist of lower-case letters, digits and '-', at most 53";
     UPSTREAM: "!has(self.upstream) || (!has(self.gitRepositoryRef) && (!has(self.git) || !has(self.git.ref) || \
@@ -203,8 +229,17 @@ rules! {
     SECRET_NAME: r"self.matches('^[-.a-z0-9]*\\{cluster\\}[-.a-z0-9]*$')",
         "secretName must contain {cluster} once, and otherwise only lower-case letters, digits, '-' and '.'";
     SECRET_KEY: r"self.matches('^[-._a-zA-Z0-9]+$')", "a key must consist of letters, digits, '-', '_' and '.'";
+    NAME_FOR_CLUSTER: r"self.matches('^([-.a-z0-9]+|[-.a-z0-9]*\\{cluster\\}[-.a-z0-9]*)$')",
+        "the name of a Secret or ConfigMap must consist of lower-case letters, digits, '-' and '.', and may contain \
+        {cluster} once";
+    TARGET_PATH: r"self.matches('^([-a-zA-Z0-9_/]|\\\\\\.)+(\\[[0-9]{1,5}\\])*(\\.([-a-zA-Z0-9_/]|\\\\\\.)+(\\[[0-9]{1,5}\\])*)*$')",
+        "targetPath must be a path as in helm --set: keys of letters, digits, '-', '_', '/' and '\\.' for a dot, none of them \
+        empty, with '.' between them, and [<number>] after a key for an item of a list";
     ADDON_NAMES: "self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$'))",
         "the name of an addon must consist of lower-case letters, digits and '-', at most 53";
+    VALUE_PATHS: r"self.all(path, path.matches('^(\\*|([^.\\\\\\[\\]*]|\\\\.)+(\\.([^.\\\\\\[\\]*]|\\\\.)+)*)$'))",
+        "a path of values must be *, or keys with dots between them, without items of lists and without * below a key; within a \
+        key, a backslash is before each of . * [ ] and \\";
     NO_SELF_DEPENDENCY: "self.all(name, !has(self[name].dependsOn) || !(name in self[name].dependsOn))",
         "an addon must not depend on itself";
 }

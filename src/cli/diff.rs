@@ -17,6 +17,7 @@ use crate::compare::files::Detail;
 use crate::compare::{Side, parts, plans};
 use crate::foreign::capi::ClassReference;
 use crate::gate::Hold;
+use crate::inputs::acceptance::accept;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, platform};
 use crate::names::{Key, ReleaseName};
@@ -39,7 +40,7 @@ pub use live::{Preview, planned_addons, preview};
 /// the releases in use and of their Clusters. Releases that are not pinned yet, objects that are being deleted, and
 /// stackflux's own kinds are not compared.
 ///
-/// Exits with 0 if there is no difference, with 1 if there is one, and with 2 on errors.
+/// Exits with 0 if nothing differs, with 1 if there is a difference, and with 2 on errors.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Show what a release changes, file by file
@@ -186,6 +187,10 @@ fn plans(
     let (_, stack) = stack.stack(&to.name, objects.iter().map(|sourced| &sourced.object))?;
     clusters.retain(|cluster| is_of_stack(&stack, &from.name, cluster));
     platform::problems(&stack, [from, to].into_iter()).iter().for_each(terminal::warning);
+    if let Ok(whole) = accept(&stack, to) {
+        let warnings = clusters.iter().flat_map(|cluster| clusters::about_requests(&stack, &whole, cluster));
+        warnings.for_each(terminal::warning);
+    }
     let plans = plans::compare(&stack, from, to, &clusters)?;
     terminal::note(format!(
         "each Cluster is planned as if spec.topology had class {} and version {}, and then {} and {}",

@@ -12,12 +12,14 @@ use kube::core::GroupVersionKind;
 use super::error::CliError;
 use super::git_access::{self, GitAccess};
 use super::live::request::Target;
-use super::live::{self, Connection, Named, Session};
+use super::live::{self, Connection, Session};
 use super::{CommandResult, Outcome, terminal};
 use crate::builtin::BRANCH;
+use crate::explain::Named;
 use crate::foreign::capi::text;
 use crate::git::{Access, BareRepository, CommitId, Credentials, GitUrl, Pushed, Reference};
 use crate::inputs::stack::catalog_name;
+use crate::names::Key;
 use forward::Forward;
 
 /// Push the built-in stack repository of a ClusterStack to a Git repository of your own
@@ -102,7 +104,7 @@ fn push(clone: BareRepository, to: Access, branch: &str, commit: CommitId) -> Re
 
 /// Reads the GitRepository of a ClusterStack, whose stack repository has to be built in.
 async fn source(session: &Session, name: &str) -> Result<DynamicObject, CliError> {
-    let stack = Target::new(session, Named::Clusterstack, name).get().await?;
+    let stack = Target::new(session, Named::Clusterstack, &Key::new(&session.namespace, name)).get().await?;
     let kind = GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", "GitRepository");
     let kind = kube::core::ApiResource::from_gvk_with_plural(&kind, "gitrepositories");
     let api: Api<DynamicObject> = Api::namespaced_with(session.client(), &session.namespace, &kind);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use super::live::request::Clusters;
+use super::live::subject::ClusterArgument;
 use super::live::{self, Connection, Session};
 use super::{CommandResult, Outcome, terminal};
 use crate::api::cluster_stack::UpgradeGate;
@@ -14,7 +15,7 @@ use crate::api::{ClusterAddon, ClusterStack, ConditionType};
 use crate::foreign::capi::Cluster;
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
 use crate::names::Key;
-use crate::operator::process::LEASE;
+use crate::operator::process::is_lease;
 
 /// Control the gates that delay Kubernetes upgrades of clusters
 ///
@@ -36,13 +37,15 @@ pub(super) enum Command {
 /// Annotates the Cluster with the version that it is to get: the gate opens for this upgrade, and not for the next one.
 /// First prints what the upgrade waits for.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "stackflux gate open [OPTIONS] [cluster/]NAME",
+    after_help = "Examples:
   # Open the gate of a cluster whose addon cannot be upgraded
-  stackflux gate open two -n prod")]
+  stackflux gate open two -n prod"
+)]
 pub(super) struct Open {
-    /// The Cluster
-    #[arg(value_name = "CLUSTER")]
-    cluster: String,
+    #[command(flatten)]
+    cluster: ClusterArgument,
     #[command(flatten)]
     connection: Connection,
 }
@@ -73,10 +76,11 @@ pub(super) fn run(command: &Command) -> CommandResult {
 async fn open(arguments: &Open) -> CommandResult {
     let session = arguments.connection.open().await?;
     let clusters = Clusters::new(&session).await?;
-    let target = clusters.one(&session.namespace, &arguments.cluster);
+    let key = arguments.connection.key(&session, &arguments.cluster.subject()?)?;
+    let target = clusters.one(&key);
     let cluster = target.get().await?;
-    let addon: Api<ClusterAddon> = Api::namespaced(session.client(), &session.namespace);
-    let addon = addon.get_opt(&ClusterAddon::name_for(&arguments.cluster)).await;
+    let addon: Api<ClusterAddon> = Api::namespaced(session.client(), &key.namespace);
+    let addon = addon.get_opt(&ClusterAddon::name_for(&key.name)).await;
     let addon = addon.map_err(|error| session.failed(&error))?;
     let (version, waits) = waiting(&cluster, addon.as_ref())?;
     terminal::note(&waits);
@@ -111,7 +115,7 @@ async fn release(arguments: &Release) -> CommandResult {
         if cluster.annotation(UPGRADE_HOOK).is_none() {
             continue;
         }
-        let target = clusters.one(cluster.namespace().as_str(), cluster.name().as_str());
+        let target = clusters.one(&cluster.key());
         match target.remove_annotation(UPGRADE_HOOK).await {
             Ok(true) => {
                 terminal::note(format!("Cluster {}: its upgrades do not wait", target.key));
@@ -156,8 +160,7 @@ async fn refuse_beside_operator(session: &Session) -> Result<(), CliError> {
 
 /// Returns the operator that holds a Lease of stackflux at a time; `None` if it is the Lease of another program, or has passed.
 fn leader(lease: &Lease, now: jiff::Timestamp) -> Option<&str> {
-    let rest = lease.metadata.name.as_deref()?.strip_prefix(LEASE)?;
-    let spec = lease.spec.as_ref().filter(|_| rest.is_empty() || rest.starts_with('-'))?;
+    let spec = lease.spec.as_ref().filter(|_| lease.metadata.name.as_deref().is_some_and(is_lease))?;
     let holder = spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
     let seconds = jiff::SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or_default().into());
     let ends = spec.renew_time.as_ref()?.0.checked_add(seconds).ok()?;
@@ -167,6 +170,8 @@ fn leader(lease: &Lease, now: jiff::Timestamp) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use crate::operator::process::LEASE;
 
     use super::*;
 

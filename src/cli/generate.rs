@@ -69,7 +69,7 @@ pub(super) struct Arguments {
         conflicts_with_all = ["filename", "settings", "url", "namespace", "release", "revision", "existing"])]
     inputs: Option<PathBuf>,
     /// Write one file per object to this directory, and keep the sources and pins found there
-    #[arg(short, long, value_name = "DIRECTORY", group = "target", conflicts_with = "to_git")]
+    #[arg(long, value_name = "DIRECTORY", group = "target", conflicts_with = "to_git")]
     output_dir: Option<PathBuf>,
     #[command(flatten)]
     rules: Rules,

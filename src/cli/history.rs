@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::output::{self, Format, table};
+use super::output::{Layout, ListOutput, table_in};
 use super::stages::{Repository, RepositoryArguments, StageFailure};
 use super::{CommandResult, Outcome, terminal};
 use crate::git::{CommitId, EntryKind, GitError, LogEntry};
@@ -26,9 +26,8 @@ pub(super) struct Arguments {
     /// Maximum number of commits to show
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     most: usize,
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    #[command(flatten)]
+    output: ListOutput,
     #[command(flatten)]
     repository: RepositoryArguments,
 }
@@ -38,14 +37,20 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let stage = repository.stages.stage(&arguments.stage)?;
     let entries = entries(&repository, stage, arguments.most).map_err(|failure| failure.explained())?;
     if entries.is_empty() {
-        terminal::note(format!("no releases in the history of stage {}", stage.name));
+        terminal::warning(format!("no releases in the history of stage {}", stage.name));
     }
-    output::print(&entries, arguments.output, |entries| rows(entries))?;
-    Ok(Outcome::Done)
+    arguments.output.print(&entries, |entries, layout| rows(entries, layout), |entries| names(entries))?;
+    Ok(if entries.is_empty() { Outcome::Differs } else { Outcome::Done })
+}
+
+/// Returns the names of the releases, the newest change first.
+fn names(entries: &[Entry]) -> Vec<String> {
+    let all = entries.iter().flat_map(|entry| [&entry.added, &entry.removed, &entry.altered]);
+    all.flatten().cloned().collect()
 }
 
 /// Formats a line for each release that was added, removed or altered.
-fn rows(entries: &[Entry]) -> String {
+fn rows(entries: &[Entry], layout: Layout) -> String {
     let rows = entries.iter().flat_map(|entry| {
         let of = |names: &'_ [String], verb: &'static str| {
             names.iter().map(move |name| (verb, name.clone())).collect::<Vec<_>>()
@@ -64,7 +69,7 @@ fn rows(entries: &[Entry]) -> String {
             ]
         })
     });
-    table(["DATE", "RELEASE", "CHANGE", "HOW", "COMMIT", "AUTHOR"], rows)
+    table_in(layout, ["DATE", "RELEASE", "CHANGE", "HOW", "COMMIT", "AUTHOR"], rows)
 }
 
 /// Returns the changes that the commits to a stage made to its releases, the newest first.

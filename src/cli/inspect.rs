@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::error::CliError;
-use super::output::{Format, count, print};
+use super::output::{ListOutput, count};
 use super::releases::Releases;
 use super::{CommandResult, Outcome, terminal, unused};
 use crate::names::ReleaseName;
@@ -28,7 +28,7 @@ use repository::Overview;
 ///
 /// For a stack repository, shows one line per release. Directories with invalid release names are only counted.
 ///
-/// Exits with 2 if a requested release cannot be used.
+/// Exits with 1 if a stack repository has no releases, and with 2 if a requested release cannot be used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Show what a release brings into a cluster
@@ -50,9 +50,8 @@ pub(super) struct Arguments {
     /// Also show directories of a stack repository that have invalid release names
     #[arg(short, long, conflicts_with = "names")]
     all: bool,
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    #[command(flatten)]
+    output: ListOutput,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
@@ -63,8 +62,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
     if releases.is_single() || !arguments.names.is_empty() {
         contents(arguments, &releases)?;
-    } else {
-        overview(arguments, &releases)?;
+    } else if !overview(arguments, &releases)? {
+        return Ok(Outcome::Differs);
     }
     Ok(Outcome::Done)
 }
@@ -81,10 +80,15 @@ fn contents(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
         found.push(read(releases, name).map_err(|error| unusable(error, name, arguments))?);
     }
     match found.as_slice() {
-        [one] => print(one, arguments.output, Contents::describe)?,
-        many => print(&many, arguments.output, |many| {
-            many.iter().map(Contents::describe).collect::<Vec<_>>().join("\n\n")
-        })?,
+        [one] => {
+            arguments.output.print(one, |one, _| one.describe(), |one| vec![one.name().to_string()])?;
+        }
+        many => {
+            let describe =
+                |many: &&[Contents], _| many.iter().map(Contents::describe).collect::<Vec<_>>().join("\n\n");
+            let names = |many: &&[Contents]| many.iter().map(|one| one.name().to_string()).collect();
+            arguments.output.print(&many, describe, names)?;
+        }
     }
     for contents in &found {
         for values in contents.unreadable() {
@@ -106,10 +110,13 @@ fn read(releases: &Releases, name: &ReleaseName) -> Result<Contents, SourceError
     Ok(Contents::of(releases.load(name)?, releases.limits()))
 }
 
-/// Shows one line per release of a stack repository.
-fn overview(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> {
+/// Shows one line per release of a stack repository. Returns whether there are any.
+fn overview(arguments: &Arguments, releases: &Releases) -> Result<bool, CliError> {
     let overview = Overview::of(releases, arguments.all)?;
-    print(&overview, arguments.output, Overview::table)?;
+    arguments.output.print(&overview, Overview::table, Overview::names)?;
+    if overview.is_empty() {
+        terminal::warning("no releases found");
+    }
     let malformed = releases.malformed().len();
     if malformed > 0 && !arguments.all {
         let message = match malformed {
@@ -121,7 +128,7 @@ fn overview(arguments: &Arguments, releases: &Releases) -> Result<(), CliError> 
     if overview.has_problems() {
         terminal::warning(format!("{} shows the problems", lint_hint(arguments)));
     }
-    Ok(())
+    Ok(!overview.is_empty())
 }
 
 fn lint_hint(arguments: &Arguments) -> String {

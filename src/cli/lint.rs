@@ -3,6 +3,7 @@
 mod components;
 mod report;
 mod run;
+mod settings;
 mod siblings;
 
 use std::path::PathBuf;

@@ -2,13 +2,12 @@
 
 mod table;
 
-use clap::ValueEnum;
 use futures::{StreamExt as _, stream};
 
 use super::error::CliError;
 use super::git_access::GitAccess;
 use super::origin_access::OriginAccess;
-use super::output::{Format, print};
+use super::output::ListOutput;
 use super::{CommandResult, Outcome, live, origins, terminal, unused};
 use crate::names::ReleaseName;
 use crate::source::address::Address;
@@ -25,8 +24,9 @@ const AT_A_TIME: usize = 8;
 /// channel, the lowest version first. The digest identifies the content in the source: that of an OCI manifest, of a
 /// Git tree's commit, or of a directory's files.
 ///
-/// Invalid release names are only counted. A release that cannot be described is shown with its problem, and the
-/// command exits with 1; it exits with 2 if the source itself cannot be read.
+/// Invalid release names are only counted. A release that cannot be described is shown with its problem.
+///
+/// Exits with 1 if a release cannot be described, or none is found; with 2 if the source itself cannot be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # The releases in a registry
@@ -47,26 +47,12 @@ pub(super) struct Arguments {
     /// Also show invalid release names
     #[arg(short, long)]
     all: bool,
-    /// Output format
-    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
-    output: Output,
+    #[command(flatten)]
+    output: ListOutput,
     #[command(flatten)]
     access: OriginAccess,
     #[command(flatten)]
     git: GitAccess,
-}
-
-/// The form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// Columns for people
-    Table,
-    /// Columns with the whole digest and the time of day
-    Wide,
-    /// JSON for programs
-    Json,
-    /// YAML for programs
-    Yaml,
 }
 
 impl Arguments {
@@ -96,19 +82,17 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     })?;
     let malformed = listing.malformed.len();
     let releases = Releases::new(lines, if arguments.all { listing.malformed } else { Vec::new() });
-    let (format, wide) = match arguments.output {
-        Output::Table => (Format::Table, false),
-        Output::Wide => (Format::Table, true),
-        Output::Json => (Format::Json, false),
-        Output::Yaml => (Format::Yaml, false),
-    };
-    print(&releases, format, |releases| releases.table(wide))?;
+    arguments.output.print(&releases, Releases::table, Releases::names)?;
     if malformed > 0 && !arguments.all {
         let message = match malformed {
             1 => "1 invalid release name".to_owned(),
             many => format!("{many} invalid release names"),
         };
         terminal::warning(format!("{message}; --all shows more"));
+    }
+    if releases.is_empty() {
+        terminal::warning("no releases found");
+        return Ok(Outcome::Differs);
     }
     Ok(if releases.has_problems() { Outcome::Differs } else { Outcome::Done })
 }

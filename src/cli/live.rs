@@ -5,25 +5,20 @@
 //! ```
 
 mod advice;
-pub(super) mod chain;
 pub(super) mod events;
-mod flux;
 mod lists;
 pub(super) mod loaded;
-mod obstacle;
-pub(super) mod overview;
 pub(super) mod prepared;
 pub(super) mod present;
 pub(super) mod read;
 pub(super) mod request;
-pub(super) mod snapshot;
+pub(super) mod selection;
 pub(super) mod subject;
-pub(super) mod tree;
-mod upgrade;
+pub(super) mod text;
 pub(super) mod view;
 pub(super) mod watch;
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
 
@@ -31,7 +26,9 @@ use kube::Client;
 
 use super::error::CliError;
 use super::unused::Flag;
+use crate::names::Key;
 use crate::runtime::client::{ClusterAccess, Connected, connect};
+use subject::Subject;
 
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,17 +64,6 @@ pub(super) struct Look {
     selector: Option<String>,
 }
 
-/// The kinds of objects that the command line can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    /// A ClusterStack
-    Clusterstack,
-    /// A release in use
-    Release,
-    /// A Cluster
-    Cluster,
-}
-
 /// A connection to a cluster.
 #[derive(Clone)]
 pub(super) struct Session {
@@ -95,16 +81,6 @@ pub(super) struct Scope {
     pub(super) namespace: Option<String>,
     /// The label selector of Clusters.
     pub(super) selector: Option<String>,
-}
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Clusterstack => "ClusterStack",
-            Self::Release => "ClusterStackRelease",
-            Self::Cluster => "Cluster",
-        })
-    }
 }
 
 impl Access {
@@ -127,16 +103,24 @@ impl Connection {
         self.access.open(self.namespace.clone()).await
     }
 
+    /// Returns the namespace and the name of a named object. Refuses another namespace than that of `--namespace`.
+    pub(super) fn key(&self, session: &Session, subject: &Subject) -> Result<Key, CliError> {
+        let Some(own) = &subject.namespace else { return Ok(Key::new(&session.namespace, &subject.name)) };
+        match &self.namespace {
+            Some(flag) if flag != own => {
+                let message = format!("{own}/{} is not in namespace {flag} of --namespace", subject.name);
+                Err(CliError::usage(message)
+                    .hint("remove --namespace, or the namespace in front of the name"))
+            }
+            _ => Ok(Key::new(own, &subject.name)),
+        }
+    }
+
     /// Returns the flags that give kubectl the same cluster.
     pub(super) fn flags(&self) -> Vec<String> {
         let Access { kubeconfig, context } = &self.access;
         let kubeconfig = kubeconfig.iter().map(|path| format!("--kubeconfig={}", path.display()));
         kubeconfig.chain(context.iter().map(|name| format!("--context={name}"))).collect()
-    }
-
-    /// Whether `--namespace` was given.
-    pub(super) fn names_namespace(&self) -> bool {
-        self.namespace.is_some()
     }
 }
 
@@ -153,11 +137,35 @@ impl Session {
 }
 
 impl Look {
+    /// Whether `--namespace` was given.
+    pub(super) fn names_namespace(&self) -> bool {
+        self.connection.namespace.is_some()
+    }
+
     /// Connects, and returns the scope of objects to read. Sends no request yet.
     pub(super) async fn open(&self) -> Result<(Session, Scope), CliError> {
         let session = self.connection.open().await?;
         let namespace = (!self.all_namespaces).then(|| session.namespace.clone());
         Ok((session, Scope { namespace, selector: self.selector.clone() }))
+    }
+
+    /// Connects, and returns the scope that has the named objects. Sends no request yet.
+    pub(super) async fn open_for(&self, subjects: &[Subject]) -> Result<(Session, Scope), CliError> {
+        let (session, mut scope) = self.open().await?;
+        if !subjects.is_empty() && self.selector.is_some() {
+            return Err(CliError::usage("names and --selector exclude each other").hint("remove one of them"));
+        }
+        let mut namespaces = BTreeSet::new();
+        for subject in subjects.iter().filter(|subject| !self.all_namespaces || subject.namespace.is_some()) {
+            namespaces.insert(self.connection.key(&session, subject)?.namespace);
+        }
+        let anywhere = self.all_namespaces && subjects.iter().any(|subject| subject.namespace.is_none());
+        if namespaces.len() > 1 || (anywhere && !namespaces.is_empty()) {
+            return Err(CliError::usage("the objects are in several namespaces")
+                .hint("name those of one namespace at a time"));
+        }
+        scope.namespace = namespaces.pop_first().or(scope.namespace);
+        Ok((session, scope))
     }
 }
 

@@ -104,11 +104,7 @@ pub(super) fn add_file(file: &Path, content: &[u8], objects: &mut Vec<Sourced>) 
 fn documents(file: &Path, content: &str) -> Result<Vec<Value>, CliError> {
     serde_yaml::from_multiple_with_options(content, options()).map_err(|error| {
         let line = error.location().map(|place| format!(":{}", place.line())).unwrap_or_default();
-        let message = match yaml::limit(&error, &options()) {
-            Some(_) => format!("{}{line}: {}", file.display(), yaml::message(&error, &options())),
-            None => format!("{}: {error}", file.display()),
-        };
-        CliError::usage(message)
+        CliError::usage(format!("{}{line}: {}", file.display(), yaml::message(&error, &options())))
     })
 }
 

@@ -1,5 +1,7 @@
 //! Writes results in the requested format: a table for people, JSON or YAML for programs.
 
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
 use clap::ValueEnum;
@@ -7,7 +9,7 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::terminal;
+use super::{terminal, unused};
 use crate::plan::canonical;
 use crate::release::finding::Printable;
 
@@ -20,6 +22,92 @@ pub(super) enum Format {
     Json,
     /// YAML for programs
     Yaml,
+}
+
+/// The form of a list that a command prints to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ListFormat {
+    /// Columns for people
+    Table,
+    /// Columns for people, with nothing shortened or wrapped
+    Wide,
+    /// One name per line, as other commands take it
+    Name,
+    /// JSON for programs
+    Json,
+    /// YAML for programs
+    Yaml,
+}
+
+/// The form of a list.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ListOutput {
+    /// Output format
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "table")]
+    output: ListFormat,
+    /// Leave out the header lines of a table
+    #[arg(long)]
+    no_headers: bool,
+}
+
+/// How a table is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Without header lines.
+    pub(super) no_headers: bool,
+    /// With nothing shortened or wrapped.
+    pub(super) wide: bool,
+}
+
+impl ListOutput {
+    /// Prints a list in this format.
+    pub(super) fn print<T: Serialize>(
+        &self,
+        value: &T,
+        table: impl FnOnce(&T, Layout) -> String,
+        names: impl FnOnce(&T) -> Vec<String>,
+    ) -> Result<(), CliError> {
+        Ok(terminal::data(&self.rendered(value, table, names)?)?)
+    }
+
+    /// Formats a list in this format. Each name is printed once.
+    pub(super) fn rendered<T: Serialize>(
+        &self,
+        value: &T,
+        table: impl FnOnce(&T, Layout) -> String,
+        names: impl FnOnce(&T) -> Vec<String>,
+    ) -> Result<String, CliError> {
+        let Self { output, no_headers } = *self;
+        if !matches!(output, ListFormat::Table | ListFormat::Wide) {
+            unused::refuse([("--no-headers", no_headers)], "only a table has header lines")?;
+        }
+        let layout = Layout { no_headers, wide: output == ListFormat::Wide };
+        let format = match output {
+            ListFormat::Table | ListFormat::Wide => Format::Table,
+            ListFormat::Name => return Ok(lines(names(value))),
+            ListFormat::Json => Format::Json,
+            ListFormat::Yaml => Format::Yaml,
+        };
+        rendered(value, format, |value| table(value, layout))
+    }
+}
+
+/// Formats names, one per line, each once.
+fn lines(names: Vec<String>) -> String {
+    let mut known = BTreeSet::new();
+    let mut text = String::new();
+    for name in names {
+        if known.insert(name.clone()) {
+            let _ = writeln!(text, "{}", Printable(&name));
+        }
+    }
+    text
+}
+
+/// Formats the name of an object, as every command takes it.
+pub(super) fn object_name(kind: &str, namespace: &str, name: &str) -> String {
+    let slash = if namespace.is_empty() { "" } else { "/" };
+    format!("{}/{namespace}{slash}{name}", kind.to_lowercase())
 }
 
 /// Number of spaces between two columns.
@@ -59,13 +147,25 @@ pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    table_in(Layout::default(), header, rows)
+}
+
+/// Formats a table in this layout; see [`table`].
+pub(super) fn table_in<const N: usize>(
+    layout: Layout,
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
+    table.load_style(presets::NOTHING);
+    if !layout.no_headers {
+        table.set_header(header);
+    }
     table.add_rows(rows.into_iter().map(|row| row.map(|cell| Printable(&cell).to_string())));
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
     }
-    if let Some(width) = terminal_width() {
+    if let Some(width) = terminal_width().filter(|_| !layout.wide) {
         wrap_last(&mut table, width);
     }
     table.trim_fmt() + "\n"
@@ -115,4 +215,26 @@ pub(super) fn properties(lines: &[(&str, String)]) -> String {
 pub(super) fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_names_and_no_headers_on_request() {
+        let list = |output, no_headers| {
+            let output = ListOutput { output, no_headers };
+            let table = |rows: &Vec<&str>, layout| {
+                table_in(layout, ["NAME"], rows.iter().map(|row| [(*row).to_owned()]))
+            };
+            let names =
+                |rows: &Vec<&str>| rows.iter().map(|row| object_name("Cluster", "demo", row)).collect();
+            output.rendered(&vec!["one", "two", "one"], table, names)
+        };
+        assert_eq!(list(ListFormat::Table, false).unwrap(), "NAME\none\ntwo\none\n");
+        assert_eq!(list(ListFormat::Wide, true).unwrap(), "one\ntwo\none\n");
+        assert_eq!(list(ListFormat::Name, false).unwrap(), "cluster/demo/one\ncluster/demo/two\n");
+        assert!(list(ListFormat::Json, true).unwrap_err().to_string().contains("--no-headers has no effect"));
+    }
 }

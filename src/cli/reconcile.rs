@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
+
 use super::error::CliError;
+use super::live;
 use super::live::request::{Target, is_suspended};
-use super::live::subject::ObjectArguments;
+use super::live::selection::{Selected, Selection};
 use super::live::watch::duration;
-use super::live::{self, Connection};
 use super::{CommandResult, Outcome, terminal};
 use crate::rollup::ConditionStatus;
 
@@ -15,18 +17,18 @@ use crate::rollup::ConditionStatus;
 /// Sets the annotation `reconcile.fluxcd.io/requestedAt`, as `flux reconcile` does, and waits until the status
 /// reports that the operator handled the request. For a Cluster, this applies to its `ClusterAddon`.
 ///
-/// Exits with 1 if the object is not ready afterwards.
+/// Exits with 1 if an object is not ready afterwards, or nothing is selected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Check the stack repository for new releases now
   stackflux reconcile csk/demo -n demo
-  # One cluster
-  stackflux reconcile cluster/one -n demo --timeout 1m")]
+  # Two clusters
+  stackflux reconcile cl/one cl/two -n demo --timeout 1m
+  # All clusters of a namespace
+  stackflux reconcile cluster --all -n demo")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    object: ObjectArguments,
-    #[command(flatten)]
-    connection: Connection,
+    selection: Selection,
     /// Maximum time to wait, such as 90s or 10m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     timeout: Duration,
@@ -34,24 +36,41 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     live::block_on(async {
-        let (kind, name) = arguments.object.named()?;
-        let session = arguments.connection.open().await?;
-        let target = Target::new(&session, kind, &name);
-        if is_suspended(&target.get().await?) {
-            return Err(
-                CliError::usage(format!("{} is suspended", target.label)).hint("run stackflux resume first")
-            );
+        let Selected { targets, named, nothing } = arguments.selection.targets(None).await?;
+        if targets.is_empty() {
+            terminal::warning(nothing);
+            return Ok(Outcome::Differs);
         }
-        terminal::waiting(format!("{}: waiting for the operator", target.label));
-        let report = target.reconcile(arguments.timeout).await?;
-        if report.status == ConditionStatus::True {
-            terminal::success(format!("{} is reconciled and ready", target.label));
-            return Ok(Outcome::Done);
+        let all = targets.iter().map(|target| reconcile(target, named, arguments.timeout));
+        let mut worst = Outcome::Done;
+        for outcome in join_all(all).await {
+            let outcome = outcome.unwrap_or_else(|error| {
+                terminal::failure(&error);
+                Outcome::Failed
+            });
+            worst = worst.max(outcome);
         }
-        terminal::problem(format!(
-            "{} is reconciled, but not ready: {}: {}",
-            target.label, report.reason, report.message
-        ));
-        Ok(Outcome::Differs)
+        Ok(worst)
     })
+}
+
+/// Requests the reconciliation of one object. One that is suspended is an error only if it is named.
+async fn reconcile(target: &Target, named: bool, timeout: Duration) -> CommandResult {
+    if is_suspended(&target.get().await?) {
+        let message = format!("{} is suspended", target.label);
+        if named {
+            return Err(CliError::usage(message).hint("run stackflux resume first"));
+        }
+        terminal::note(message + ", and left out");
+        return Ok(Outcome::Done);
+    }
+    terminal::waiting(format!("{}: waiting for the operator", target.label));
+    let report = target.reconcile(timeout).await?;
+    if report.status == ConditionStatus::True {
+        terminal::success(format!("{} is reconciled and ready", target.label));
+        return Ok(Outcome::Done);
+    }
+    let (reason, message) = (&report.reason, &report.message);
+    terminal::problem(format!("{} is reconciled, but not ready: {reason}: {message}", target.label));
+    Ok(Outcome::Differs)
 }

@@ -71,7 +71,7 @@ impl StageFailure {
             Self::Git(error) => return explain(error),
             Self::Refused(refusal) => refusal.hint(),
             Self::NoStages { .. } => {
-                Some("see docs/promotion.md for its content, or select its branch with --branch".to_owned())
+                Some("see docs/do/promote.md for its content, or select its branch with --branch".to_owned())
             }
             _ => None,
         };

@@ -1,29 +1,34 @@
 //! `stackflux suspend` and `stackflux resume`.
 
-use super::error::CliError;
-use super::live::request::Target;
-use super::live::subject::ObjectArguments;
-use super::live::{self, Connection, Named};
+use super::live;
+use super::live::selection::{Selected, Selection};
 use super::{CommandResult, Outcome, terminal};
+use crate::explain::Named;
 
 /// Suspend a ClusterStack or a cluster, so that the operator changes nothing of it
 ///
 /// Sets `spec.suspend` of the ClusterStack, or of the Cluster's `ClusterAddon`. The operator still updates the
 /// status, and Flux still reconciles the existing objects; `flux suspend` stops that too.
+///
+/// Exits with 1 if nothing is selected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Suspend a stack until it is resumed
   stackflux suspend csk/demo -n demo
   # Suspend only one cluster
-  stackflux suspend cluster/one -n demo")]
+  stackflux suspend cluster/one -n demo
+  # Suspend the clusters of production
+  stackflux suspend cluster -A -l stage=prod")]
 pub(super) struct Suspend {
     #[command(flatten)]
-    what: What,
+    selection: Selection,
 }
 
 /// Resume a suspended ClusterStack or cluster
 ///
 /// Unsets `spec.suspend` of the ClusterStack, or of the Cluster's `ClusterAddon`.
+///
+/// Exits with 1 if nothing is selected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Resume a stack
@@ -32,37 +37,35 @@ pub(super) struct Suspend {
   stackflux resume cluster/one -n demo && stackflux tree cluster/one -n demo --watch --wait")]
 pub(super) struct Resume {
     #[command(flatten)]
-    what: What,
-}
-
-#[derive(Debug, clap::Args)]
-struct What {
-    #[command(flatten)]
-    object: ObjectArguments,
-    #[command(flatten)]
-    connection: Connection,
+    selection: Selection,
 }
 
 pub(super) fn suspend(arguments: &Suspend) -> CommandResult {
-    set(&arguments.what, true)
+    set(&arguments.selection, true)
 }
 
 pub(super) fn resume(arguments: &Resume) -> CommandResult {
-    set(&arguments.what, false)
+    set(&arguments.selection, false)
 }
 
-fn set(what: &What, suspend: bool) -> CommandResult {
-    let (kind, name) = what.object.named()?;
-    if kind == Named::Release {
-        return Err(CliError::usage("a release cannot be suspended")
-            .hint("suspend its ClusterStack, or single Clusters"));
-    }
+fn set(selection: &Selection, suspend: bool) -> CommandResult {
     live::block_on(async {
-        let session = what.connection.open().await?;
-        let target = Target::new(&session, kind, &name);
-        target.suspend(suspend).await?;
+        let Selected { targets, nothing, .. } = selection.targets(Some(Named::Release)).await?;
         let done = if suspend { "suspended" } else { "resumed" };
-        terminal::success(format!("{} is {done}", target.label));
-        Ok(Outcome::Done)
+        let mut outcome = Outcome::Done;
+        for target in &targets {
+            match target.suspend(suspend).await {
+                Ok(()) => terminal::success(format!("{} is {done}", target.label)),
+                Err(error) => {
+                    terminal::failure(&error);
+                    outcome = Outcome::Failed;
+                }
+            }
+        }
+        if targets.is_empty() {
+            terminal::warning(nothing);
+            outcome = Outcome::Differs;
+        }
+        Ok(outcome)
     })
 }

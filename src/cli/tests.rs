@@ -1,26 +1,21 @@
 //! Tests of the commands in the documentation.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use clap::Parser as _;
 
 use super::{Cli, refuse_unused};
 
-/// The documents with commands, and their paths.
-const DOCUMENTS: [(&str, &str); 14] = [
-    ("README.md", include_str!("../../README.md")),
-    ("docs/git-delivery.md", include_str!("../../docs/git-delivery.md")),
-    ("docs/git-servers.md", include_str!("../../docs/git-servers.md")),
-    ("docs/installation.md", include_str!("../../docs/installation.md")),
-    ("docs/live-cluster.md", include_str!("../../docs/live-cluster.md")),
-    ("docs/operating.md", include_str!("../../docs/operating.md")),
-    ("docs/operator-and-git.md", include_str!("../../docs/operator-and-git.md")),
-    ("docs/promotion.md", include_str!("../../docs/promotion.md")),
-    ("docs/publishing.md", include_str!("../../docs/publishing.md")),
-    ("docs/pull-requests.md", include_str!("../../docs/pull-requests.md")),
-    ("docs/quickstart.md", include_str!("../../docs/quickstart.md")),
-    ("docs/release-format.md", include_str!("../../docs/release-format.md")),
-    ("docs/sources.md", include_str!("../../docs/sources.md")),
-    ("docs/verification.md", include_str!("../../docs/verification.md")),
-];
+/// The Markdown files below a directory, but for the records of decisions.
+#[allow(clippy::disallowed_methods, reason = "a test may read files")]
+fn documents(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let entries = entries.filter(|path| !path.ends_with("decisions"));
+    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    files.chain(directories.iter().flat_map(|directory| documents(directory))).collect()
+}
 
 /// Extracts the command lines of code blocks, without prompts, comments and the other commands of a shell line.
 /// The address that `testbed env` sets is filled in, as the shell does it.
@@ -70,10 +65,14 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test may read files")]
 fn documented_commands_are_accepted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut count = 0;
-    for (document, text) in DOCUMENTS {
-        for words in commands(text) {
+    for document in documents(&root.join("docs")).into_iter().chain([root.join("README.md")]) {
+        let text = fs::read_to_string(&document).unwrap();
+        let document = document.display();
+        for words in commands(&text) {
             let line = words.join(" ");
             let parsed = Cli::try_parse_from(std::iter::once("stackflux".to_owned()).chain(words));
             assert!(parsed.is_ok(), "{document}: stackflux {line}\n{}", parsed.unwrap_err());

@@ -1,12 +1,11 @@
 //! `stackflux tree`.
 
 use super::CommandResult;
-use super::live::Named;
-use super::live::subject::OptionalObject;
-use super::live::tree::{self, Only};
+use super::live::subject::OptionalObjects;
+use super::live::text;
 use super::live::view::View;
 use super::live::watch::Rendered;
-use super::output::rendered;
+use crate::explain::tree::{self, Node, Only};
 
 /// Show ClusterStacks and everything below them in a live cluster
 ///
@@ -16,7 +15,7 @@ use super::output::rendered;
 ///
 /// Shows all objects in the namespace, plus ClusterStacks and releases in other namespaces that its clusters use.
 ///
-/// Exits with 1 if something is not ready, or nothing is found.
+/// Exits with 1 if something is not ready, or nothing is found; with 2 if an object that is named is not found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # The ClusterStacks of all namespaces, and everything below them
@@ -27,24 +26,28 @@ use super::output::rendered;
   stackflux tree csk/demo -n demo --watch --wait --timeout 10m")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    object: OptionalObject,
+    objects: OptionalObjects,
     #[command(flatten)]
     view: View,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let only = arguments.object.named()?.map(|(kind, name)| Only { kind, name });
-    arguments.view.run(|snapshot, format| {
-        let nodes = tree::tree(snapshot, only.as_ref());
-        let text = rendered(&nodes, format, |nodes| tree::text(nodes, snapshot.now()))?;
-        let nothing = || match &only {
-            Some(Only { kind: Named::Release, name }) => {
-                format!("no ClusterStack has a release {name}{}", snapshot.place())
+    let subjects = arguments.objects.subjects()?;
+    arguments.view.run(&subjects, |snapshot, output| {
+        let mut missing = Vec::new();
+        let mut nodes: Vec<Node> = if subjects.is_empty() { tree::tree(snapshot, None) } else { Vec::new() };
+        for subject in &subjects {
+            let only = Only { kind: subject.found_in(snapshot), name: subject.name.clone() };
+            let below = tree::tree(snapshot, Some(&only));
+            if below.is_empty() {
+                missing.push(format!("{} {}{}", only.kind, only.name, snapshot.place()));
             }
-            Some(Only { kind, name }) => format!("{kind} {name} not found{}", snapshot.place()),
-            None => snapshot.nothing(),
-        };
-        let notices = if nodes.is_empty() { vec![nothing()] } else { Vec::new() };
-        Ok(Rendered { text, notices, ready: tree::all_ready(&nodes) })
+            nodes.extend(below);
+        }
+        let table = |nodes: &Vec<Node>, layout| text::tree::text(nodes, snapshot.now(), layout);
+        let shown = output.rendered(&nodes, table, |nodes| text::tree::names(nodes))?;
+        let is_nothing = nodes.is_empty() && subjects.is_empty();
+        let notices = if is_nothing { vec![snapshot.nothing()] } else { Vec::new() };
+        Ok(Rendered { text: shown, notices, missing, ready: tree::all_ready(&nodes) })
     })
 }

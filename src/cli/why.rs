@@ -1,38 +1,61 @@
 //! `stackflux why`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
 
 use super::error::CliError;
-use super::live::snapshot::Snapshot;
-use super::live::subject::{Candidate, candidates, object};
-use super::live::{self, Connection, Named, Scope, chain, read};
-use super::output::{Format, print};
+use super::live::subject::{Candidate, candidates};
+use super::live::text::chain as text;
+use super::live::{self, Look, Scope, Session, read};
+use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, terminal};
+use crate::explain::Named;
+use crate::explain::chain::{self, Chain};
+use crate::explain::issues::issues;
+use crate::explain::snapshot::Snapshot;
+use crate::names::Key;
 
-/// Explain what a cluster or an addon waits for, and what to do about it
+/// Number of objects that are explained if none is named.
+const MOST: usize = 5;
+
+/// Explain why something is not ready, and what to do about it
 ///
-/// Shows the chain from the Cluster through its release and its addons down to what Flux reports about the object,
-/// its chart and the source. For a Cluster without addons, explains why it has none.
+/// Prints the answer first: what is not ready, since when, what to do, and the next commands. Then prints the chain from the
+/// object down to what Flux reports.
 ///
-/// Exits with 1 if the cluster or the addon is not ready.
+/// Without a name, explains the first five objects that are not ready: what is false before what is not known yet, and of these the
+/// oldest first.
+///
+/// Exits with 1 if something is not ready.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "stackflux why [OPTIONS] [[KIND/]NAME[/ADDON]]",
+    after_help = "Examples:
+  # Explain what is not ready in the context's namespace
+  stackflux why
   # Explain why a cluster is not ready
   stackflux why one -n demo
   # Explain why an addon is not ready
   stackflux why one/cni -n demo
-  # A Cluster as other commands print it, with its namespace
-  stackflux why demo/one
-  # Print the reason of the first step that is not ready
-  stackflux why one -o json | jq -r '[.steps[] | select(.status != \"True\")][0].reason'")]
+  # Explain why a ClusterStack or a release is not ready
+  stackflux why csk/demo -n demo
+  stackflux why csr/docker-demo-1-34-v1 -n demo
+  # Print what to do, and the next commands
+  stackflux why one -o json | jq -r '.action.text, .action.commands[]?'"
+)]
 pub(super) struct Arguments {
-    /// Cluster, or one of its addons; also NAMESPACE/CLUSTER[/ADDON]
+    /// Cluster or CLUSTER/ADDON, or a clusterstack (csk) or release (csr); also with its namespace in front
     ///
-    /// If the namespace has a Cluster with the first name, that Cluster is meant.
-    #[arg(value_name = "CLUSTER[/ADDON]")]
-    subject: String,
+    /// Kind and name can also be two arguments. A first word that is a kind, such as cluster or cl, is one, if that object exists.
+    #[arg(value_name = "[KIND/]NAME[/ADDON]", num_args = 0..=2)]
+    subject: Vec<String>,
     #[command(flatten)]
-    connection: Connection,
+    look: Look,
+    /// Also show what is ready, and what was not checked
+    #[arg(short, long)]
+    verbose: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
@@ -40,122 +63,125 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     live::block_on(async {
-        let session = arguments.connection.open().await?;
-        let anywhere = !arguments.connection.names_namespace();
-        let candidates = candidates(&arguments.subject, &session.namespace, anywhere);
-        let mut snapshots = BTreeMap::new();
-        let mut all_read = true;
-        for candidate in &candidates {
-            let namespace = candidate.namespace.as_str();
-            if !snapshots.contains_key(namespace) {
-                let scope = Scope { namespace: Some(namespace.to_owned()), selector: None };
-                let (snapshot, notices) = read::read(&session, &scope).await?;
-                for notice in &notices {
-                    terminal::warning(notice);
-                }
-                all_read &= notices.is_empty();
-                snapshots.insert(namespace, snapshot);
-            }
-            let Some(snapshot) = snapshots.get(namespace) else { continue };
-            if let Some((_, member)) = snapshot.member(namespace, &candidate.cluster) {
-                for note in read::version_notes(&session, member).await {
-                    terminal::warning(note);
-                }
-                return explain(arguments, snapshot, candidate);
-            }
+        let (session, scope) = arguments.look.open().await?;
+        match arguments.subject.join("/") {
+            none if none.is_empty() => all(arguments, &session, &scope).await,
+            subject => one(arguments, &subject, &session).await,
         }
-        let (text, namespace) = (&arguments.subject, &session.namespace);
-        let exists = |kind, namespace: &str, name: &str| {
-            snapshots.get(namespace).is_some_and(|snapshot| snapshot.exists(kind, namespace, name))
-        };
-        let other = of_another_kind(text, namespace, &candidates, exists);
-        Err(other.unwrap_or_else(|| unknown(text, &candidates, all_read)))
     })
 }
 
-/// Creates the error about a ClusterStack or a release that is named instead of a Cluster, if one exists: as `csk/demo`, or
-/// by its name alone.
-fn of_another_kind(
-    text: &str,
-    namespace: &str,
-    candidates: &[Candidate],
-    exists: impl Fn(Named, &str, &str) -> bool,
-) -> Option<CliError> {
-    let named = object(text).map(|(kind, name)| (kind, namespace.to_owned(), name));
-    let clusters = candidates.iter().filter(|candidate| candidate.addon.is_none());
-    let others = clusters.flat_map(|Candidate { namespace, cluster, .. }| {
-        [Named::Clusterstack, Named::Release].map(|kind| (kind, namespace.clone(), cluster.clone()))
-    });
-    let mut others = named.into_iter().chain(others).filter(|(kind, ..)| *kind != Named::Cluster);
-    let (kind, namespace, name) = others.find(|(kind, namespace, name)| exists(*kind, namespace, name))?;
-    let short = if kind == Named::Release { "cskr" } else { "csk" };
-    let message = format!("{kind} {namespace}/{name} is not a Cluster: why explains a Cluster or an addon");
-    let hint = format!("stackflux tree {short}/{name} -n {namespace} shows the {kind} and its Clusters");
-    Some(CliError::usage(message).hint(hint))
+/// The answers without a name.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answers<'a> {
+    not_ready: usize,
+    first: &'a [Chain],
+}
+
+async fn all(arguments: &Arguments, session: &Session, scope: &Scope) -> CommandResult {
+    let (snapshot, notices) = read::read(session, scope).await?;
+    notices.iter().for_each(terminal::warning);
+    let is_old = warn_of_operators(&snapshot);
+    let found = issues(&snapshot);
+    let first = found.get(..MOST.min(found.len())).unwrap_or_default();
+    print(&Answers { not_ready: found.len(), first }, arguments.output, |answers| {
+        answers_text(answers, &snapshot)
+    })?;
+    let is_unknown = !notices.is_empty() || snapshot.is_empty() || is_old;
+    Ok(if found.is_empty() && !is_unknown { Outcome::Done } else { Outcome::Differs })
+}
+
+fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
+    if snapshot.is_empty() {
+        return snapshot.nothing() + "\n";
+    }
+    let texts: Vec<String> = answers.first.iter().map(|chain| text::answer(chain, snapshot.now())).collect();
+    let mut text = texts.join("\n");
+    match answers.not_ready - answers.first.len() {
+        0 if answers.first.is_empty() => text = format!("Everything is ready{}.\n", snapshot.place()),
+        0 => {}
+        more => _ = writeln!(text, "\nnot shown: {}; stackflux status lists them", count(more, "object")),
+    }
+    text
+}
+
+async fn one(arguments: &Arguments, subject: &str, session: &Session) -> CommandResult {
+    let anywhere = !arguments.look.names_namespace();
+    let candidates = candidates(subject, &session.namespace, anywhere);
+    let mut snapshots: BTreeMap<&str, Snapshot> = BTreeMap::new();
+    let mut all_read = true;
+    for candidate in &candidates {
+        let namespace = candidate.namespace.as_str();
+        if !snapshots.contains_key(namespace) {
+            let scope = Scope { namespace: Some(namespace.to_owned()), selector: None };
+            let (snapshot, notices) = read::read(session, &scope).await?;
+            notices.iter().for_each(terminal::warning);
+            all_read &= notices.is_empty();
+            snapshots.insert(namespace, snapshot);
+        }
+        let Some(snapshot) = snapshots.get(namespace) else { continue };
+        if snapshot.exists(candidate.kind, namespace, &candidate.name) {
+            if let Some((_, member)) = snapshot.member(namespace, &candidate.name) {
+                for note in read::version_notes(session, member).await {
+                    terminal::warning(note);
+                }
+            }
+            return explain(arguments, snapshot, candidate);
+        }
+    }
+    Err(unknown(subject, &candidates, all_read))
 }
 
 /// Creates the error if none of the candidates exists.
 fn unknown(subject: &str, candidates: &[Candidate], all_read: bool) -> CliError {
-    let mut names: Vec<String> =
-        candidates.iter().map(|found| format!("Cluster {}/{}", found.namespace, found.cluster)).collect();
+    let names = candidates.iter().map(|found| format!("{} {}/{}", found.kind, found.namespace, found.name));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
     names.dedup();
     if names.is_empty() {
-        let message =
-            format!("invalid name {subject:?}: expected CLUSTER, CLUSTER/ADDON or NAMESPACE/CLUSTER");
+        let message = format!(
+            "invalid name {subject:?}: expected CLUSTER, CLUSTER/ADDON, KIND/NAME or NAMESPACE/CLUSTER"
+        );
         return CliError::usage(message)
-            .hint("without --namespace, a Cluster of another namespace can be named as NAMESPACE/CLUSTER");
+            .hint("without --namespace, an object of another namespace can be named as NAMESPACE/NAME");
     }
     let what = if all_read { "not found" } else { "not found in what could be read" };
     CliError::usage(format!("{what}: {}", names.join(" or ")))
-        .hint("kubectl get clusters.cluster.x-k8s.io --all-namespaces lists the Clusters")
+        .hint("stackflux status --all-namespaces lists what there is")
 }
 
 fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> CommandResult {
-    let Candidate { namespace, cluster: name, addon } = subject;
-    let Some((key, member)) = snapshot.member(namespace, name) else {
-        return Err(unknown(&arguments.subject, std::slice::from_ref(subject), true));
+    let Candidate { kind, namespace, name, addon } = subject;
+    let key = Key::new(namespace, name);
+    let chain = match kind {
+        Named::Clusterstack => chain::stack(snapshot, &key),
+        Named::Release => chain::release(snapshot, &key),
+        Named::Cluster => snapshot
+            .member(namespace, name)
+            .and_then(|(key, member)| chain::cluster(snapshot, key, member, addon.as_deref())),
     };
-    let Some(chain) = chain::chain(snapshot, key, member, addon.as_deref()) else {
-        let names = chain::addons(member);
-        let addon = addon.as_deref().unwrap_or_default();
-        let error = CliError::usage(format!("Cluster {namespace}/{name} has no addon {addon}"));
-        return Err(if names.is_empty() {
-            error.hint(format!("stackflux why {namespace}/{name} explains why the Cluster has no addons yet"))
-        } else {
-            error.hint(format!("the addons of the Cluster are {}", names.join(", ")))
-        });
-    };
-    print(&chain, arguments.output, chain::Chain::text)?;
-    Ok(if chain.is_ready() { Outcome::Done } else { Outcome::Differs })
+    let Some(chain) = chain else { return Err(no_addon(snapshot, subject)) };
+    let is_old = warn_of_operators(snapshot);
+    print(&chain, arguments.output, |chain| text::text(chain, snapshot.now(), arguments.verbose))?;
+    Ok(if chain.ready && !is_old { Outcome::Done } else { Outcome::Differs })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Warns of operators that are down. Returns whether there are any.
+fn warn_of_operators(snapshot: &Snapshot) -> bool {
+    snapshot.operators_down.iter().for_each(terminal::warning);
+    !snapshot.operators_down.is_empty()
+}
 
-    #[test]
-    fn cluster_stack_or_release_is_named_with_its_command() {
-        let exists = |kind: Named, namespace: &str, name: &str| {
-            (kind == Named::Clusterstack && (namespace, name) == ("demo", "stack"))
-                || (kind == Named::Release && (namespace, name) == ("demo", "a-b-1-34-v1"))
-        };
-        let error = |text: &str, namespace: &str| {
-            let candidates = candidates(text, namespace, true);
-            let error = of_another_kind(text, namespace, &candidates, exists)?;
-            Some(format!("{}; {}", error.message, error.hint.unwrap()))
-        };
-        let stack = "ClusterStack demo/stack is not a Cluster: why explains a Cluster or an addon; \
-                     stackflux tree csk/stack -n demo shows the ClusterStack and its Clusters";
-        for (text, namespace) in [("stack", "demo"), ("demo/stack", "default"), ("csk/stack", "demo")] {
-            assert_eq!(error(text, namespace).as_deref(), Some(stack), "{text}");
-        }
-        let release = "ClusterStackRelease demo/a-b-1-34-v1 is not a Cluster: why explains a Cluster or an addon; \
-                       stackflux tree cskr/a-b-1-34-v1 -n demo shows the ClusterStackRelease and its Clusters";
-        assert_eq!(error("a-b-1-34-v1", "demo").as_deref(), Some(release));
-        for (text, namespace) in
-            [("nope", "demo"), ("stack", "default"), ("stack/cni", "demo"), ("cluster/stack", "default")]
-        {
-            assert_eq!(error(text, namespace), None, "{text}");
-        }
+/// Creates the error about a Cluster that does not have the addon.
+fn no_addon(snapshot: &Snapshot, Candidate { namespace, name, addon, .. }: &Candidate) -> CliError {
+    let member = snapshot.member(namespace, name);
+    let names = member.map(|(_, member)| chain::addons(member)).unwrap_or_default();
+    let addon = addon.as_deref().unwrap_or_default();
+    let error = CliError::usage(format!("Cluster {namespace}/{name} has no addon {addon}"));
+    if names.is_empty() {
+        error.hint(format!("stackflux why {namespace}/{name} explains why the Cluster has no addons yet"))
+    } else {
+        error.hint(format!("the addons of the Cluster are {}", names.join(", ")))
     }
 }

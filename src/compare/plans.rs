@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::moments::{Moments, OnTheWay};
 use super::values::{self, ValueChange};
-use crate::api::cluster_stack::UpgradeGate;
 use crate::api::labels;
 use crate::foreign::capi::{ClassReference, field, text};
 use crate::gate::Hold;
-use crate::gate::upgrade::{Phase, is_of_both_hooks};
+use crate::gate::upgrade::Phase;
 use crate::inputs::acceptance::accept;
 use crate::inputs::content::{self, Catalog, CatalogEntry, ContentError, Contents, Existing};
 use crate::inputs::platform;
@@ -18,6 +18,7 @@ use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::{AddonName, NameError, ReleaseName, Revision};
 use crate::plan::diff::{self, Inventory};
+use crate::plan::stages::Course;
 use crate::plan::{self, Held, ObjectId, Plan, PlanError, PlannedObject, canonical};
 use crate::release::{Findings, Release};
 
@@ -56,6 +57,9 @@ pub struct ClusterChange {
     /// version, upgrades do not wait, or no addon changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Moments>,
+    /// The addons that stages uninstall on the way to the second release.
+    #[serde(skip_serializing_if = "OnTheWay::is_empty")]
+    pub on_the_way: OnTheWay,
     /// Whether the first release does not hold one of them.
     #[serde(skip)]
     newly_held: bool,
@@ -73,6 +77,7 @@ impl ClusterChange {
             name: cluster.cluster.name().to_string(),
             unchanged,
             upgrade: None,
+            on_the_way: OnTheWay::default(),
             newly_held: false,
             held: plan.held().iter().map(HeldAddon::of).collect(),
             objects,
@@ -85,45 +90,15 @@ impl ClusterChange {
         Self { held: vec![held], ..Self::new(cluster, Vec::new(), &Plan::default()) }
     }
 
+    /// Returns the addons whose objects change.
+    fn addons(&self) -> BTreeSet<&str> {
+        self.objects.iter().filter_map(|object| object.addon.as_deref()).collect()
+    }
+
     /// Whether any object changes or any addon is held.
     #[must_use]
     pub fn is_reportable(&self) -> bool {
-        !self.objects.is_empty() || !self.held.is_empty()
-    }
-}
-
-/// The changes of addons before and after the upgrade of a Cluster to another Kubernetes version.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Moments {
-    /// The version.
-    pub version: String,
-    /// The addons that change before Cluster API upgrades the control plane.
-    pub before: Vec<String>,
-    /// The addons that change when all nodes have the version.
-    pub after: Vec<String>,
-    /// The addons that Flux is asked to upgrade once more then, whether they change or not.
-    pub repeated: Vec<String>,
-}
-
-impl Moments {
-    /// Returns the moments of the changes from one release to another; `None` if there is no upgrade, or upgrades do not wait, or no
-    /// addon changes.
-    fn of(stack: &Stack, (from, to): (&Release, &Release), objects: &[ObjectChange]) -> Option<Self> {
-        let changed: BTreeSet<&str> = objects.iter().filter_map(|object| object.addon.as_deref()).collect();
-        let repeated = to.addons.iter().map(|addon| addon.name.as_str());
-        let repeated: Vec<&str> = repeated.filter(|addon| is_of_both_hooks(to, addon)).collect();
-        let is_upgrade = from.kubernetes != to.kubernetes && stack.upgrade_gate == UpgradeGate::Enforce;
-        if !is_upgrade || (changed.is_empty() && repeated.is_empty()) {
-            return None;
-        }
-        let moves_before = |addon: &&str| {
-            let known = to.addons.iter().find(|known| known.name.as_str() == *addon);
-            known.is_some_and(|known| Phase::Waiting.lets_move(&to.hooks_of(&known.name).collect::<Vec<_>>()))
-        };
-        let (before, after): (Vec<_>, Vec<_>) = changed.into_iter().partition(moves_before);
-        let owned = |addons: Vec<&str>| addons.into_iter().map(str::to_owned).collect();
-        let version = to.kubernetes.to_string();
-        Some(Self { version, before: owned(before), after: owned(after), repeated: owned(repeated) })
+        !self.objects.is_empty() || !self.held.is_empty() || !self.on_the_way.is_empty()
     }
 }
 
@@ -257,7 +232,8 @@ pub fn compare(
     let mut existing = Existing::default();
     old.objects().for_each(|object| existing.insert(&object.value));
     let new = contents(to_whole, &existing)?;
-    let new = Planned::new(&ReleaseInputs { stack, release: to_whole, contents: &new }, clusters)?;
+    let inputs = ReleaseInputs { stack, release: to_whole, contents: &new };
+    let new = Planned::new(&inputs, clusters)?;
 
     let pairs = old.clusters.iter().zip(&new.clusters).zip(clusters);
     Ok(Plans {
@@ -266,7 +242,8 @@ pub fn compare(
             .map(|((before, after), cluster)| {
                 let change = cluster_change(cluster, before, after);
                 ClusterChange {
-                    upgrade: Moments::of(stack, (from_whole, to_whole), &change.objects),
+                    upgrade: Moments::of(stack, (from_whole, to_whole), change.addons()),
+                    on_the_way: OnTheWay::of(from, &inputs, cluster),
                     ..change
                 }
             })
@@ -293,7 +270,7 @@ impl Planned {
     fn new(inputs: &ReleaseInputs, clusters: &[ClusterInputs]) -> Result<Self, PlanError> {
         let (class, kubernetes) = (inputs.release.name.class_name(), &inputs.release.kubernetes);
         let plan = |cluster: &ClusterInputs| {
-            plan::cluster(inputs, &cluster.with_class(&class, kubernetes), Phase::Steady)
+            plan::cluster(inputs, &cluster.with_class(&class, kubernetes), &Course::ended(Phase::Steady))
         };
         let clusters: Result<Vec<Plan>, PlanError> = clusters.iter().map(plan).collect();
         Ok(Self { release: plan::release(inputs)?, clusters: clusters? })
@@ -359,6 +336,9 @@ impl ObjectChange {
     }
 }
 
+/// The fields with which Flux changes what Helm installs, beside `values`.
+const VALUES_BY_FLUX: [&str; 2] = ["valuesFrom", "postRenderers"];
+
 /// Returns the effect in the workload cluster when an addon's object of this kind changes.
 fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect> {
     let chart = |object| field(object, &["spec", "chartRef"]);
@@ -366,7 +346,11 @@ fn effect(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Effect
     let values = |object| field(object, &["spec", "values"]);
     // The values contain the digest of the chart's content, which counts as a value only if the chart stays the same.
     let has_new_values = old.and_then(plan::rendered_values) != new.and_then(plan::rendered_values)
-        || (!has_new_chart && old.and_then(values) != new.and_then(values));
+        || (!has_new_chart && old.and_then(values) != new.and_then(values))
+        || VALUES_BY_FLUX.iter().any(|name| {
+            let of = |object| field(object, &["spec", name]);
+            old.and_then(of) != new.and_then(of)
+        });
     match (kind, old, new) {
         ("HelmRelease", None, Some(_)) => Some(Effect::Installs),
         ("HelmRelease", Some(_), None) => Some(Effect::Uninstalls),
@@ -397,3 +381,6 @@ fn lines(old: &Value, new: &Value) -> String {
     };
     super::hunks(&yaml(old), &yaml(new))
 }
+
+#[cfg(test)]
+mod tests;

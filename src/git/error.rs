@@ -169,7 +169,7 @@ pub enum GitError {
         error: String,
     },
     /// Another call of libgit2 failed.
-    #[error("Git: {}", .0.message())]
+    #[error("Git: {}", in_words(.0.message()))]
     Git(#[from] git2::Error),
 }
 
@@ -229,6 +229,17 @@ pub(super) fn found<T>(result: Result<T, git2::Error>) -> Result<Option<T>, GitE
         Ok(found) => Ok(Some(found)),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Replaces messages of libgit2 about its own interface.
+fn in_words(message: &str) -> &str {
+    match message.strip_suffix("authentication required but no callback set") {
+        Some(proxy) if proxy.starts_with("proxy") => {
+            "the proxy requires authentication: no user and password in its address"
+        }
+        Some(_) => "authentication required: no credentials configured",
+        None => message,
     }
 }
 
@@ -292,6 +303,29 @@ impl Classify for GitError {
             Self::Path { .. } => "InvalidPath",
             Self::InUse(_) | Self::Io { .. } | Self::Failed { .. } | Self::Git(_) => "GitFailed",
             Self::Sign(_) => "GitSigningFailed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_about_the_interface_are_replaced() {
+        for (message, expected) in [
+            (
+                "proxy authentication required but no callback set",
+                "Git: the proxy requires authentication: no user and password in its address",
+            ),
+            (
+                "remote authentication required but no callback set",
+                "Git: authentication required: no credentials configured",
+            ),
+            ("object not found", "Git: object not found"),
+        ] {
+            let error = GitError::Git(git2::Error::from_str(message));
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use crate::api::WaitHandling;
-use crate::api::cluster_stack::UpgradeGate;
 use crate::inputs::platform::with_components;
 use crate::inputs::stack::Stack;
 use crate::names::AddonName;
-use crate::release::{Addon, Finding, Findings, Hook, Reason, Release};
+use crate::release::{self, Addon, Finding, Findings, Hook, Reason, Release};
 
 /// Returns a release with the components of its `ClusterStack`, unless the release cannot be used with the settings.
 pub fn accept<'a>(stack: &Stack, release: &'a Release) -> Result<Cow<'a, Release>, Findings> {
@@ -16,32 +15,34 @@ pub fn accept<'a>(stack: &Stack, release: &'a Release) -> Result<Cow<'a, Release
         findings.extend(release.waits.iter().map(|wait| wait.finding.clone()));
     }
     let whole = with_components(stack, release);
-    if stack.upgrade_gate == UpgradeGate::Enforce {
-        check_dependencies(stack, &whole, &mut findings);
-    }
+    check_dependencies(stack, &whole, &mut findings);
     if findings.has_errors() { Err(findings) } else { Ok(whole) }
 }
 
-/// Reports what moves before an upgrade and waits for what moves only after it: the upgrade would wait for ever.
+/// Reports what waits for an addon that moves only after it, or that does not stay: it would never move, with or without the
+/// gate.
 fn check_dependencies(stack: &Stack, release: &Release, findings: &mut Findings) {
-    let is_first = |name: &AddonName| release.hooks_of(name).any(|hook| hook == Hook::BeforeClusterUpgrade);
-    for addon in release.addons.iter().filter(|addon| is_first(&addon.name)) {
+    for addon in &release.addons {
         for (place, needed) in dependencies(stack, addon) {
             // Names that nothing has are reported at the addon, which others do not wait for.
-            let late = release
-                .addons
-                .iter()
-                .find(|other| other.name.as_str() == needed)
-                .filter(|needed| !is_first(&needed.name));
-            if late.is_some_and(|late| late.name != addon.name) {
-                let message = format!(
-                    "{} moves before an upgrade of the cluster, and {needed} only after it: neither would move",
-                    addon.name
-                );
+            let needed = release.addons.iter().find(|other| other.name.as_str() == needed);
+            let needed = needed.filter(|needed| needed.name != addon.name);
+            if let Some(message) = needed.and_then(|needed| conflict(release, &addon.name, &needed.name)) {
                 findings.push(Finding::error(Reason::DependencyInvalid, &place, message));
             }
         }
     }
+}
+
+/// Returns why an addon that waits for another one of a release with all its components could never move.
+fn conflict(release: &Release, addon: &AddonName, needed: &AddonName) -> Option<String> {
+    let is_first = |name: &AddonName| release.hooks_of(name).any(|hook| hook == Hook::BeforeClusterUpgrade);
+    if is_first(addon) && !is_first(needed) {
+        return Some(format!(
+            "{addon} moves before an upgrade of the cluster, and {needed} only after it: neither would move"
+        ));
+    }
+    release::conflict(&release.stages, addon, needed)
 }
 
 /// Returns the names in `dependsOn` of an addon in the `ClusterStack`, each with its place. A release has checked its own.

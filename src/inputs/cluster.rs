@@ -1,13 +1,18 @@
 //! The data of values templates: one Cluster with the objects that it refers to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::api::ClusterAddonOverride;
 use crate::foreign::capi::{Cluster, ObjectReference, field, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::HelmNames;
+use crate::inputs::overrides::Requests;
+use crate::inputs::stack::Stack;
 use crate::names::KubernetesVersion;
+use crate::release::Release;
 use crate::release::values::ROOTS;
 use gotemplate::FieldPath;
 
@@ -24,6 +29,8 @@ pub struct ClusterInputs {
     not_found: BTreeMap<&'static str, ObjectReference>,
     /// The names of the installed Helm releases, by the names of their `HelmRelease`s.
     installed: BTreeMap<String, HelmNames>,
+    /// The requests for its addons, if there are any.
+    requested: Option<Arc<ClusterAddonOverride>>,
 }
 
 impl ClusterInputs {
@@ -49,7 +56,25 @@ impl ClusterInputs {
         let found = RELATED.into_iter().filter_map(|root| Some((root, self.data.get(root)?.clone())));
         let cluster = self.cluster.with_class(class, version);
         let inputs = Self::assemble(cluster, found.collect(), self.not_found.clone());
-        Self { installed: self.installed.clone(), ..inputs }
+        Self { installed: self.installed.clone(), requested: self.requested.clone(), ..inputs }
+    }
+
+    /// Adds the requests for the addons of the Cluster: the object with its name in its namespace.
+    #[must_use]
+    pub fn with_requested(self, requested: Option<Arc<ClusterAddonOverride>>) -> Self {
+        Self { requested, ..self }
+    }
+
+    /// Returns the object with the requests for the addons of the Cluster, if there is one.
+    #[must_use]
+    pub fn requested(&self) -> Option<&Arc<ClusterAddonOverride>> {
+        self.requested.as_ref()
+    }
+
+    /// Decides about the requests for the addons of the Cluster. `release` has the components of the `ClusterStack`.
+    #[must_use]
+    pub fn requests(&self, stack: &Stack, release: &Release) -> Requests {
+        Requests::decide(self.requested(), stack, release, &self.cluster)
     }
 
     /// Adds the names of Helm releases that are installed, by the names of their `HelmRelease`s in the Cluster's namespace.
@@ -95,7 +120,7 @@ impl ClusterInputs {
         let seen = cluster.for_templates(control_plane, infrastructure);
         let found = found.into_iter().map(|(root, object)| (root.to_owned(), object));
         let data: Map<_, _> = std::iter::once((ROOTS[0].to_owned(), seen)).chain(found).collect();
-        Self { cluster, data: data.into(), not_found, installed: BTreeMap::new() }
+        Self { cluster, data: data.into(), not_found, installed: BTreeMap::new(), requested: None }
     }
 
     /// Returns the data of values templates: `Cluster`, and `ControlPlane` and `InfraCluster` if they exist.

@@ -15,12 +15,17 @@ use crate::api::platform::{
 };
 use crate::foreign::capi::Cluster;
 use crate::inputs::components::SourceObject;
+use crate::inputs::overrides::Requests;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, ReleaseName};
 use crate::release::{
-    Addon, AddonKind, Component, ComponentForm, ComponentSource, GitReference, Hook, OciReference, Platform,
-    Release, ValuesTemplate, check_path, forms_refused, leads,
+    Action, Addon, AddonKind, Component, ComponentForm, ComponentSource, GitReference, Hook, OciReference,
+    Platform, Release, RequestSchema, ValuesTemplate, check_path, leads,
 };
+
+/// Maximum number of patterns in the schemas of all components of a `ClusterStack`, and of the bytes that they need.
+const MAX_PATTERNS: usize = 256;
+const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
 /// The place of a component in messages and in `inspect`.
 pub const PLACE: &str = "spec.components of the ClusterStack";
@@ -40,13 +45,33 @@ pub fn with_components<'a>(stack: &Stack, release: &'a Release) -> Cow<'a, Relea
             None => whole.addons.push(addon),
         }
     }
+    keep_own_stages(&mut whole);
     Cow::Owned(whole)
 }
 
-/// Returns the addons of a release that a Cluster has.
-pub fn addons_of<'a>(release: &'a Release, cluster: &Cluster) -> impl Iterator<Item = &'a Addon> + use<'a> {
+/// Leaves out the stages of a release that are about an addon in whose place a component of the `ClusterStack` is, and not at a
+/// moment of that one: the release does not delete what the platform adds.
+fn keep_own_stages(whole: &mut Release) {
+    let own = whole.addons.iter().filter(|addon| addon.platform().is_some());
+    let own: Vec<(AddonName, Vec<Hook>)> =
+        own.map(|addon| (addon.name.clone(), whole.hooks_of(&addon.name).collect())).collect();
+    for (hook, list) in &mut whole.stages {
+        list.retain(|stage| match own.iter().find(|(name, _)| *name == stage.addon) {
+            Some((_, hooks)) => stage.action == Action::Apply && hooks.contains(hook),
+            None => true,
+        });
+    }
+}
+
+/// Returns the addons of a release that a Cluster has: those that are offered to it, as far as the requests for it do not switch
+/// them off, or leave an optional component off.
+pub fn addons_of<'a>(
+    release: &'a Release,
+    cluster: &Cluster,
+    requests: &'a Requests,
+) -> impl Iterator<Item = &'a Addon> + use<'a> {
     let labels = if release.selects() { cluster.labels() } else { BTreeMap::new() };
-    release.addons.iter().filter(move |addon| addon.is_for(&labels))
+    release.addons.iter().filter(move |addon| addon.is_for(&labels) && requests.has(addon))
 }
 
 /// The state of the components of a `ClusterStack`, as its status reports it.
@@ -125,22 +150,12 @@ fn dependencies(
     all: &[(Addon, bool)],
     releases: &AddonsOfReleases<'_>,
 ) -> Vec<String> {
-    let is_chart = component.form == ComponentForm::Chart;
     let problem = |needed: &AddonName| {
-        let refused = |needed_is_chart| {
-            Some(format!("dependsOn: {}", forms_refused(is_chart, needed, needed_is_chart)?))
-        };
-        if let Some((addon, _)) = all.iter().find(|(addon, _)| addon.name == *needed) {
-            return refused(addon.is_chart());
+        if all.iter().any(|(addon, _)| addon.name == *needed) {
+            return None;
         }
-        if let Some((release, _)) = releases.iter().find(|(_, addons)| !addons.contains_key(needed)) {
-            return Some(format!(
-                "dependsOn: {release} has no addon {needed}, and the ClusterStack no component"
-            ));
-        }
-        let forms = releases.values().filter_map(|addons| *addons.get(needed)?);
-        let forms: Vec<ComponentForm> = forms.collect();
-        refused(forms.iter().all(|form| *form == ComponentForm::Chart))
+        let (release, _) = releases.iter().find(|(_, addons)| !addons.contains_key(needed))?;
+        Some(format!("dependsOn: {release} has no addon {needed}, and the ClusterStack no component"))
     };
     component.depends_on.iter().filter_map(problem).collect()
 }
@@ -159,6 +174,7 @@ fn leads_back(name: &AddonName, all: &[(Addon, bool)]) -> bool {
 /// Clusters have of either, whichever of them it is.
 fn addons(stack: &Stack) -> Vec<(Addon, bool)> {
     let mut found: Vec<(Addon, bool)> = Vec::new();
+    let mut patterns = (0, 0);
     for repository in &stack.components.repositories {
         for item in &repository.components {
             // The API server refuses a name that is none.
@@ -170,10 +186,33 @@ fn addons(stack: &Stack) -> Vec<(Addon, bool)> {
                 *replaces |= item.replaces;
                 continue;
             }
-            found.push((read(stack, repository, item, name), item.replaces));
+            let mut addon = read(stack, repository, item, name);
+            bound_patterns(&mut addon, &mut patterns);
+            found.push((addon, item.replaces));
         }
     }
     found
+}
+
+/// Counts the patterns in the schema of a component. The schema is left out if there are too many in the `ClusterStack`.
+fn bound_patterns(addon: &mut Addon, sum: &mut (usize, usize)) {
+    let schema = addon.platform().and_then(|platform| platform.schema.as_ref());
+    let (count, bytes) = schema.map_or((0, 0), RequestSchema::patterns);
+    let (count, bytes) = (sum.0 + count, sum.1 + bytes);
+    if count <= MAX_PATTERNS && bytes <= MAX_PATTERN_BYTES {
+        *sum = (count, bytes);
+        return;
+    }
+    let problem = format!(
+        "schema: the components of a ClusterStack must have at most {MAX_PATTERNS} patterns together, which need at most \
+         {MAX_PATTERN_BYTES} bytes"
+    );
+    set_problem(addon, &problem);
+    if let AddonKind::Component(component) = &mut addon.kind
+        && let Some(platform) = &mut component.platform
+    {
+        platform.schema = None;
+    }
 }
 
 /// Returns a component in the place of an addon of the release. One whose content can change is in no upgrade of Kubernetes.
@@ -192,12 +231,13 @@ fn in_place_of(mut addon: Addon, release: &Release) -> Addon {
     addon
 }
 
-/// Lets all Clusters have a component that cannot be used: its labels may be those of another one.
+/// Lets all Clusters have a component that cannot be used: its labels may be those of another one, which need not be optional.
 fn hold_everywhere(addon: &mut Addon) {
     if let AddonKind::Component(component) = &mut addon.kind
         && let Some(platform) = &mut component.platform
     {
         platform.selector = None;
+        platform.optional = false;
     }
 }
 
@@ -216,10 +256,11 @@ fn read(stack: &Stack, repository: &ComponentRepository, item: &PlatformComponen
         (None, manifests) => (ComponentForm::Manifests, manifests.as_deref().unwrap_or_default()),
     };
     let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
-    let (selector, template) = (selector(item), template(item));
+    let (selector, template, schema) = (selector(item), template(item), schema(item));
     let path_error = (path != ".").then(|| check_path(path).err()).flatten();
     let path_problem = path_error.map(|error| format!("{path}: {error}"));
     let problem = path_problem.or_else(|| selector.clone().err()).or_else(|| template.clone().err());
+    let problem = problem.or_else(|| schema.clone().err());
     let component = Component {
         repository: repository.name.clone(),
         source: source(repository),
@@ -229,6 +270,10 @@ fn read(stack: &Stack, repository: &ComponentRepository, item: &PlatformComponen
         depends_on: item.depends_on.iter().filter_map(|of| of.parse().ok()).collect(),
         platform: Some(Platform {
             selector: selector.unwrap_or_default(),
+            optional: item.optional,
+            description: item.description.clone(),
+            homepage: item.homepage.clone(),
+            schema: schema.unwrap_or_default(),
             hooks: Some(hooks(item)),
             target_namespace: item.target_namespace.clone(),
             creates_namespace: item.create_namespace,
@@ -262,6 +307,14 @@ fn selector(item: &PlatformComponent) -> Result<Option<Selector>, String> {
         }
     }
     wanted.map(|wanted| wanted.try_into().map_err(|error| format!("clusterSelector: {error}"))).transpose()
+}
+
+/// Reads the schema of the values that the owner of a Cluster may set.
+fn schema(item: &PlatformComponent) -> Result<Option<RequestSchema>, String> {
+    if item.schema.is_empty() {
+        return Ok(None);
+    }
+    RequestSchema::read(&item.schema).map(Some).map_err(|error| format!("schema: {error}"))
 }
 
 fn hooks(item: &PlatformComponent) -> Vec<Hook> {

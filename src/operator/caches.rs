@@ -8,7 +8,7 @@ use kube::api::PartialObjectMeta;
 use kube::core::ApiResource;
 
 use super::objects::ClusterObject;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
 use crate::runtime::api_server::Kind;
@@ -23,6 +23,8 @@ pub struct Caches {
     pub releases: Cache<ClusterStackRelease>,
     /// `ClusterAddon`s.
     pub addons: Cache<ClusterAddon>,
+    /// `ClusterAddonOverride`s, which have the names of their Clusters.
+    pub overrides: Cache<ClusterAddonOverride>,
     /// Clusters.
     pub clusters: Cache<ClusterObject>,
     /// Namespaces.
@@ -121,4 +123,4 @@ macro_rules! stored {
         })*
     };
 }
-stored!(ClusterStack: stacks, ClusterStackRelease: releases, ClusterAddon: addons);
+stored!(ClusterStack: stacks, ClusterStackRelease: releases, ClusterAddon: addons, ClusterAddonOverride: overrides);

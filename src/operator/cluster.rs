@@ -8,6 +8,7 @@ mod gather;
 mod hand_over;
 mod prune;
 mod recovery;
+mod requests;
 mod snapshot;
 mod suspend_and_delete;
 mod upgrade;
@@ -40,24 +41,33 @@ pub(super) use gather::to_orphan;
 /// Delay before a retry while a cache is incomplete or outdated.
 const REQUEUE_SOON_AFTER: Duration = Duration::from_secs(1);
 
-/// Reconciles the Cluster with that key.
+/// Reconciles the Cluster with that key, and the `ClusterAddonOverride` with the same one.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let gathered = Gathered::of(context, key);
+    // What is accepted is recorded before it makes a difference.
+    let reported = requests::report(context, key, &gathered).await;
+    let next = carry_out(context, key, &gathered).await;
+    let next = next?;
+    reported?;
+    Ok(next)
+}
+
+async fn carry_out(context: &Context, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
     match gathered.action(context.is_terminating(&key.namespace)) {
         ClusterAction::Forget => {
             context.metrics.remove(Queue::Cluster, &key.to_string());
             Ok(Next::Await)
         }
         ClusterAction::SuspendAndDelete => {
-            suspend_and_delete::suspend_and_delete(context, key, &gathered).await
+            suspend_and_delete::suspend_and_delete(context, key, gathered).await
         }
-        ClusterAction::Orphan => hand_over::orphan(context, key, &gathered).await,
+        ClusterAction::Orphan => hand_over::orphan(context, key, gathered).await,
         ClusterAction::HandOver => match &gathered.addon {
             Some(addon) => hand_over::hand_over(context, key, addon).await,
             None => Ok(Next::Await),
         },
         ClusterAction::Deliver => match &gathered.cluster {
-            Some(cluster) => deliver(context, key, cluster, &gathered).await,
+            Some(cluster) => deliver(context, key, cluster, gathered).await,
             None => Ok(Next::Await),
         },
     }
@@ -177,7 +187,7 @@ async fn write_status(
     metrics.found(Queue::Cluster, &name, verdicts, outcome.holds.iter().copied());
     metrics.reported(&name, &outcome.status);
     status::write(context, &*facts.snapshot.addon, &outcome.status).await?;
-    if outcome.is_committer_new || outcome.is_upgrade_to_judge {
+    if outcome.is_committer_new || outcome.is_to_judge {
         return Ok(Next::After(Duration::ZERO));
     }
     Ok(outcome.next.map_or(Next::Await, |limit| at(limit, facts.snapshot.now)))

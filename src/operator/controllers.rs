@@ -20,7 +20,7 @@ use super::process::Process;
 use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::release_cache::ReleaseCache;
-use super::{cluster, enqueue, git_delivery, leases, publisher, release, stack};
+use super::{cluster, enqueue, git_delivery, leases, publisher, release, scrape, stack};
 use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
@@ -72,6 +72,8 @@ pub(super) async fn run(process: Process) {
     };
     let (context, mut queues, publishes, changes) = assemble(&process, ReleaseCache::new(download));
     let context = Arc::new(context);
+    let scraped = Arc::downgrade(&context);
+    process.metrics.read_objects(move || scrape::objects(&*scraped.upgrade()?));
     watch(&process, &context, changes);
     watch_repositories(&process, &context);
     process.readiness.started();
@@ -147,6 +149,8 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
     feed(process, context, &(), events, |caches| &caches.releases, enqueue::on_release_event);
     let events = well_formed(context, watches::events(api(process), None), |caches| &caches.addons);
     feed(process, context, &(), events, |caches| &caches.addons, enqueue::on_addon_event);
+    let events = well_formed(context, watches::events(api(process), None), |caches| &caches.overrides);
+    feed(process, context, &(), events, |caches| &caches.overrides, enqueue::on_override_event);
     for kind in FluxKind::ALL {
         // ClusterStacks may follow any GitRepository.
         let labels = (kind != FluxKind::GitRepository).then_some(ours.as_str());
@@ -253,6 +257,7 @@ async fn synced(context: &Context) {
         caches.stacks.is_synced()
             && caches.releases.is_synced()
             && caches.addons.is_synced()
+            && caches.overrides.is_synced()
             && caches.clusters.is_synced()
             && caches.namespaces.is_synced()
             && FluxKind::ALL.into_iter().all(|kind| caches.flux.of(kind).is_synced())

@@ -18,7 +18,7 @@ use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_
 use super::publisher::{enqueue_builtin, enqueue_publish};
 use crate::addons::is_orphaning;
 use crate::api::conditions::ConditionType;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::FluxObject;
@@ -41,6 +41,8 @@ pub fn enqueue_all(context: &Context) {
     }
     context.triggers.releases.each(&context.caches.releases.all());
     context.triggers.clusters.each(&context.caches.clusters.all());
+    // The Cluster of a ClusterAddonOverride may not exist.
+    context.triggers.clusters.each(&context.caches.overrides.all());
     // The Cluster of a ClusterAddon may be deleted.
     context.caches.addons.all().iter().for_each(|addon| context.triggers.clusters.now(cluster_of(addon)));
     // The Cluster of objects that were handed over may be deleted, too.
@@ -149,6 +151,13 @@ pub fn on_addon_event(context: &Context, change: &Change<ClusterAddon>) {
         context.triggers.clusters.now(cluster);
     }
     on_addon_status(context, change);
+}
+
+/// Handles a change of a `ClusterAddonOverride`: enqueues the Cluster with its name, which may not exist.
+pub fn on_override_event(context: &Context, change: &Change<ClusterAddonOverride>) {
+    if let Some(found) = change.now.as_ref().or(change.before.as_ref()) {
+        context.triggers.clusters.now(Key::of(&**found));
+    }
 }
 
 /// Enqueues the releases that a `ClusterAddon` that is gone had kept from their deletion.

@@ -12,7 +12,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::api::cluster_addon::ReleaseProgress;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels};
+use crate::api::{
+    ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease, ClusterStackSpec, labels,
+};
 use crate::foreign::capi::upgrade::{UPGRADE_HOOK, other_manager};
 use crate::foreign::capi::{self, Cluster, ObjectReference, text};
 use crate::foreign::flux::FluxKind;
@@ -228,6 +230,8 @@ impl Cached for ClusterObject {
 }
 
 impl Cached for RelatedObject {}
+
+impl Cached for ClusterAddonOverride {}
 
 impl Cached for PartialObjectMeta<Namespace> {}
 

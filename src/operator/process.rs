@@ -214,9 +214,16 @@ async fn lost(holding: &mut Option<Holding>) -> LeaseError {
     }
 }
 
+/// Whether a Lease with this name is one of stackflux's operators: each shard has its own.
+#[must_use]
+pub fn is_lease(name: &str) -> bool {
+    name.strip_prefix(LEASE).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 /// Returns the name of the Lease. Operators that watch different objects do not exclude each other; Flux's controllers add
 /// a digest of the selector for the same reason.
-fn lease_name(label_selector: Option<&str>) -> String {
+#[must_use]
+pub fn lease_name(label_selector: Option<&str>) -> String {
     let Some(selector) = label_selector else { return LEASE.to_owned() };
     format!("{LEASE}-{}", Digest::of_bytes(selector.as_bytes()).short())
 }

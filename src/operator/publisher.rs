@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::context::Context;
-use super::metrics::Queue;
+use super::metrics::{Queue, RemoteOperation, classified};
 use super::reconcile::ReconcileError;
 use super::request;
 use crate::api::labels::REQUESTED_AT;
@@ -235,7 +235,8 @@ async fn publish_one(
     if let Some(hold) = target.clone().held(context, name.clone()).await? {
         return Ok(Err(hold));
     }
-    let fetched = within(FETCH_TIMEOUT, &facts.upstream.url, origin.fetch(name)).await;
+    let fetched = within(FETCH_TIMEOUT, &facts.upstream.url, origin.fetch(name));
+    let fetched = context.metrics.measure(RemoteOperation::FetchRelease, fetched, classified).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     // A fetch can take minutes.

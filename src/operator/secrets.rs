@@ -2,7 +2,7 @@
 //! through Git.
 //!
 //! Each Secret is read when it is needed, and neither watched nor cached. The default installation does not include the
-//! Role for Secrets; see `docs/operator-and-git.md`.
+//! Role for Secrets; see `docs/reference/servers.md`.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 use tracing::info;
@@ -12,7 +13,11 @@ use super::enqueue::{on_addon_status, on_release_status};
 use super::{events, write};
 use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ClusterStackStatus};
+use crate::api::{
+    ClusterAddon, ClusterAddonOverride, ClusterAddonOverrideStatus, ClusterStack, ClusterStackRelease,
+    ClusterStackStatus,
+};
+use crate::rollup::{converged_addons, converged_objects};
 use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::{Change, Key};
 
@@ -27,6 +32,10 @@ pub(super) trait Reported: Stored<DynamicType = ()> {
     fn enqueue_readers(context: &Context, change: &Change<Self>);
     /// Records that the status that was to replace the one of this state may still arrive.
     fn under_way(_context: &Context, _replaced: &Self) {}
+    /// Returns how long the objects took that have become ready between two statuses.
+    fn converged(_before: &Self::Status, _now: &Self::Status) -> Vec<SignedDuration> {
+        Vec::new()
+    }
 }
 
 impl Reported for ClusterStack {
@@ -57,6 +66,10 @@ impl Reported for ClusterStackRelease {
     fn enqueue_readers(context: &Context, change: &Change<Self>) {
         on_release_status(context, change);
     }
+
+    fn converged(before: &Self::Status, now: &Self::Status) -> Vec<SignedDuration> {
+        converged_objects(before, now)
+    }
 }
 
 impl Reported for ClusterAddon {
@@ -77,6 +90,24 @@ impl Reported for ClusterAddon {
     fn under_way(context: &Context, replaced: &Self) {
         context.statuses_under_way.add(replaced);
     }
+
+    fn converged(before: &Self::Status, now: &Self::Status) -> Vec<SignedDuration> {
+        converged_addons(before, now)
+    }
+}
+
+impl Reported for ClusterAddonOverride {
+    type Status = ClusterAddonOverrideStatus;
+
+    fn status(&self) -> Option<&Self::Status> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &Self::Status) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn enqueue_readers(_: &Context, _: &Change<Self>) {}
 }
 
 /// Writes a status if it differs from that of the object, and publishes an event if `Ready` changed. Conflicts if the object
@@ -121,6 +152,7 @@ pub(super) async fn replace<K: Reported>(
     events::ready_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     events::gate_changed(context, &*written, K::conditions(before), K::conditions(status)).await;
     info!("status written");
+    context.metrics.converged(&K::kind(&()), K::converged(before, status));
     let before = Some(Arc::new(object.clone()));
     K::enqueue_readers(context, &Change { before, now: Some(written.clone()) });
     Ok(Some(written))

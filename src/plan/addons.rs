@@ -6,21 +6,21 @@ use serde_json::{Map, Value};
 
 use super::dependencies::Needed;
 use super::object::{PlannedObject, Step, metadata};
-use super::{PlanError, ReleaseInputs, dependencies, presets};
-use crate::api::{Reason, labels};
-use crate::foreign::capi::{Cluster, field};
-use crate::foreign::flux::helm::{CommonMetadata, Dependency, HelmReleaseSpec, Install};
+use super::stages::Course;
+use super::{PlanError, ReleaseInputs, dependencies, presets, values};
+use crate::api::labels;
+use crate::foreign::capi::Cluster;
+use crate::foreign::flux::helm::{CommonMetadata, HelmReleaseSpec, Install};
 use crate::foreign::flux::kustomize::{KustomizationSpec, PostBuild};
 use crate::foreign::flux::observed::HelmNames;
-use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference};
+use crate::foreign::flux::{FluxKind, KubeConfig, Metadata, Reference, SecretKeyReference, helm, kustomize};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::inputs::content::Content;
+use crate::inputs::overrides::Requests;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, NameError, ObjectName};
-use crate::release::values::{ROOTS, read_values};
-use crate::release::{Addon, Form, Release, ValuesTemplate};
-use gotemplate::{FieldPath, RenderError};
+use crate::release::{Addon, Form, Release};
 
 /// The namespaces of addons and of Helm's record of them.
 const NAMESPACE: &str = "kube-system";
@@ -33,16 +33,16 @@ pub(super) type Outcome = Result<PlannedObject, Hold>;
 /// Plans the object of one addon in one cluster.
 pub(super) fn addon(
     inputs: &ReleaseInputs,
-    cluster: &ClusterInputs,
+    (cluster, requests, course): (&ClusterInputs, &Requests, &Course),
     addon: &Addon,
     content: &Content,
 ) -> Result<Outcome, PlanError> {
-    let needed = match dependencies::of(inputs, &cluster.cluster, addon) {
+    let needed = match dependencies::of(inputs, (&cluster.cluster, requests, course), addon) {
         Ok(needed) => needed,
         Err(hold) => return Ok(Err(hold)),
     };
     let rendered = match &addon.template {
-        Some(source) => values(source, cluster).map(|values| (values, source.file.as_str())),
+        Some(source) => values::rendered(source, cluster).map(|values| (values, source.file.as_str())),
         None => Ok((Map::new(), "")),
     };
     let (rendered, file) = match rendered {
@@ -50,100 +50,15 @@ pub(super) fn addon(
         Err(hold) => return Ok(Err(hold)),
     };
     if !addon.is_chart() {
-        return match substitutions(rendered, file) {
-            Ok(texts) => manifests(inputs, cluster, addon, content, texts).map(Ok),
+        return match values::substitutions(rendered, file) {
+            Ok(texts) => manifests(inputs, cluster, addon, content, (texts, &needed)).map(Ok),
             Err(hold) => Ok(Err(hold)),
         };
     }
-    let values = match addon.component() {
-        Some(component) => merged(component.values.clone(), rendered),
-        None => marked(rendered, addon, content),
-    };
+    let settings = inputs.stack.flux.addons.get(addon.name.as_str());
+    let layers = (settings, requests.values(addon.name.as_str()));
+    let values = values::of_chart(layers, addon, content, rendered);
     helm_release(inputs, cluster, addon, content, values, &needed).map(Ok)
-}
-
-/// Returns values with others merged over them, as Helm merges values: maps by key, everything else whole.
-fn merged(mut below: Map<String, Value>, above: Map<String, Value>) -> Map<String, Value> {
-    for (key, value) in above {
-        let value = match (below.remove(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => Value::Object(merged(below, above)),
-            (_, value) => value,
-        };
-        below.insert(key, value);
-    }
-    below
-}
-
-/// Returns the texts that Flux substitutes in the manifests of a component: `postBuild.substitute` takes no other values.
-fn substitutions(rendered: Map<String, Value>, file: &str) -> Result<BTreeMap<String, String>, Hold> {
-    let invalid =
-        |message: String| Hold { reason: Reason::ValuesInvalid, message: format!("{file}: {message}") };
-    let is_name = |name: &str| {
-        let mut characters = name.chars();
-        let is_first = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
-        is_first && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
-    };
-    rendered
-        .into_iter()
-        .map(|(name, value)| match value {
-            _ if !is_name(&name) => Err(invalid(format!(
-                "{name:?} is not a variable: use letters, digits and '_', but no digit at its start"
-            ))),
-            Value::String(text) => Ok((name, text)),
-            _ => Err(invalid(format!("the value of {name} must be a string: write it in quotes"))),
-        })
-        .collect()
-}
-
-/// Adds the digest of the content to the values. helm-controller compares name and version of the chart and the values
-/// to decide whether a Helm release is up to date, and two contents that entered the repository with one commit have the
-/// same name and version. Without the digest, helm-controller would take a failed upgrade that it rolled back for a success.
-fn marked(mut values: Map<String, Value>, addon: &Addon, content: &Content) -> Map<String, Value> {
-    if addon.chart().is_some_and(|chart| chart.ignores_unknown_values) {
-        values.insert(labels::CONTENT_DIGEST.to_owned(), content.digest.to_string().into());
-    }
-    values
-}
-
-/// Returns the values of a `HelmRelease` without the digest of its content; `None` if it has no values.
-#[must_use]
-pub fn rendered_values(release: &Value) -> Option<Value> {
-    let mut values = field(release, &["spec", "values"])?.as_object()?.clone();
-    values.shift_remove(labels::CONTENT_DIGEST);
-    (!values.is_empty()).then_some(Value::Object(values))
-}
-
-/// Renders the values of an addon for a Cluster; fails with a hold if the template gives none.
-pub fn values(source: &ValuesTemplate, cluster: &ClusterInputs) -> Result<Map<String, Value>, Hold> {
-    if let Some(missing) = cluster.missing_object(source.template.fields().iter()) {
-        let message = format!(
-            "{} reads {} {}, which the Cluster refers to but which is missing",
-            source.file, missing.kind, missing.name
-        );
-        return Err(Hold { reason: Reason::WaitingForObject, message });
-    }
-    let text = source.template.render(cluster.data()).map_err(|error| match &error {
-        RenderError::Missing { path, .. } => {
-            let message =
-                if never_exists(source, path) { format!("{error}: {NEVER}") } else { error.to_string() };
-            Hold { reason: Reason::WaitingForField, message }
-        }
-        _ => Hold { reason: Reason::ValuesInvalid, message: error.to_string() },
-    })?;
-    read_values(&text)
-        .map_err(|error| Hold { reason: Reason::ValuesInvalid, message: format!("{}: {error}", source.file) })
-}
-
-/// Says why a wait for a field does not end.
-const NEVER: &str = "this wait does not end, because no Cluster ever has this field: a values template reads .Cluster, \
-                     .ControlPlane and .InfraCluster alone. Publish a release with a corrected template";
-
-/// Whether the data of no Cluster have a field that the template waits for: its root does not exist. The path of a value
-/// that the template made does not begin at a root.
-fn never_exists(source: &ValuesTemplate, path: &FieldPath) -> bool {
-    let root = path.segments().first();
-    root.is_some_and(|root| !ROOTS.contains(&root.as_str()))
-        && source.template.fields().iter().any(|field| field.segments().first() == root)
 }
 
 fn object_name(cluster: &Cluster, addon: &AddonName) -> Result<ObjectName, NameError> {
@@ -160,9 +75,10 @@ fn helm_release(
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
-    let depends_on = needed.iter().map(|needed| {
-        let name = object_name(&cluster.cluster, needed.addon)?.to_string();
-        Ok(Dependency { name, ready_expr: needed.ready_expression() })
+    let settings = stack.flux.addons.get(addon.name.as_str());
+    let depends_on = needed.iter().filter(|needed| needed.addon.is_chart()).map(|needed| {
+        let name = object_name(&cluster.cluster, &needed.addon.name)?.to_string();
+        Ok(helm::Dependency { name, ready_expr: needed.ready_expression() })
     });
     let depends_on = depends_on.collect::<Result<_, NameError>>()?;
     let metadata = addon_metadata(cluster, &addon.name, content)?;
@@ -193,6 +109,8 @@ fn helm_release(
         drift_detection: effective.drift_detection(),
         common_metadata: content_mark(addon, content),
         values,
+        values_from: settings.map_or_else(Vec::new, |of| values::references(of, cluster.cluster.name())),
+        post_renderers: settings.map_or(&[], |of| &of.post_renderers),
     };
     PlannedObject::flux(Step::Addons, metadata, spec)
 }
@@ -223,11 +141,15 @@ fn manifests(
     cluster: &ClusterInputs,
     addon: &Addon,
     content: &Content,
-    substitute: BTreeMap<String, String>,
+    (substitute, needed): (BTreeMap<String, String>, &[Needed]),
 ) -> Result<PlannedObject, PlanError> {
     let (stack, namespace) = (inputs.stack, cluster.cluster.namespace());
     let effective = presets::addon(&stack.flux, &addon.name);
     let secret = stack.flux.kube_config.secret_name_for(cluster.cluster.name().as_str());
+    let depends_on = needed.iter().filter(|needed| !needed.addon.is_chart());
+    let depends_on = depends_on.map(|needed| object_name(&cluster.cluster, &needed.addon.name));
+    let depends_on = depends_on.map(|name| name.map(|name| kustomize::Dependency { name: name.to_string() }));
+    let decryption = stack.flux.addons.get(addon.name.as_str()).and_then(|of| of.decryption.as_ref());
     let spec = KustomizationSpec {
         source_ref: Reference {
             kind: content.source_kind(),
@@ -243,7 +165,9 @@ fn manifests(
         interval: &effective.interval,
         retry_interval: presets::RETRY_INTERVAL,
         timeout: &effective.timeout,
+        depends_on: depends_on.collect::<Result<_, NameError>>()?,
         post_build: (!substitute.is_empty()).then_some(PostBuild { substitute }),
+        decryption: decryption.map(|of| of.for_cluster(cluster.cluster.name().as_str())),
     };
     let mut metadata = addon_metadata(cluster, &addon.name, content)?;
     if addon.component().is_some() {
@@ -256,7 +180,7 @@ fn manifests(
 
 /// Returns the digest of the content as metadata for every object of the chart. In the workload cluster it shows the
 /// origin of each object. It also makes helm-controller upgrade to another content of the same chart version if its
-/// values cannot be [`marked`].
+/// values cannot be [marked](values::of_chart).
 ///
 /// The version of a component's chart names the commit or the digest, but not the directory: two of one commit may have charts
 /// of one name and version.

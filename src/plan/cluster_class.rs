@@ -80,6 +80,8 @@ fn helm_release(inputs: &ReleaseInputs, storage: &Namespace) -> Result<PlannedOb
         // A release never changes, so neither does its class.
         common_metadata: None,
         values: Map::new(),
+        values_from: Vec::new(),
+        post_renderers: &[],
     };
     let metadata = metadata(&stack.namespace, name.parse()?, [(labels::RELEASE, name.clone())], []);
     PlannedObject::flux(Step::ClusterClass, metadata, spec)
@@ -107,7 +109,9 @@ pub(super) fn node_images(inputs: &ReleaseInputs) -> Result<Option<PlannedObject
         interval: presets::INTERVAL,
         retry_interval: presets::RETRY_INTERVAL,
         timeout: presets::IMAGE_TIMEOUT,
+        depends_on: Vec::new(),
         post_build: None,
+        decryption: None,
     };
     let name = ObjectName::of_node_images(&release.name.to_string())?;
     let metadata = metadata(&stack.namespace, name, [(labels::RELEASE, release.name.to_string())], []);

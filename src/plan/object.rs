@@ -129,6 +129,12 @@ impl PlannedObject {
         FluxKind::of(&self.id.kind)
     }
 
+    /// Returns the addon that the object delivers; empty if it delivers none.
+    #[must_use]
+    pub fn addon(&self) -> &str {
+        crate::foreign::capi::text(&self.value, &["metadata", "labels", labels::ADDON])
+    }
+
     /// Returns the digest of the object's canonical bytes, from its annotation.
     #[must_use]
     pub fn digest(&self) -> &str {

@@ -3,8 +3,11 @@
 mod acceptance;
 mod components;
 pub(crate) mod fixture;
+mod overrides;
 mod platform;
+mod settings;
 mod sources;
+mod stages;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,6 +17,7 @@ use super::*;
 use crate::api::{Reason, SourcePlacement, labels};
 use crate::foreign::capi::{field, text};
 use crate::foreign::flux::observed::HelmNames;
+use crate::gate::upgrade::Phase;
 use fixture::Fixture;
 
 impl Plan {
@@ -309,9 +313,13 @@ fn adopted_addon_keeps_its_place() {
 #[test]
 fn impossible_dependency_holds_the_addon() {
     for (settings, held, why) in [
-        (json!({"cni": {"dependsOn": ["policies"]}}), vec!["cni"], "has no chart"),
         (json!({"cni": {"dependsOn": ["nothing"]}}), vec!["cni"], "do not have"),
-        (json!({"policies": {"dependsOn": ["cni"]}}), vec!["policies"], "manifests cannot wait"),
+        (json!({"policies": {"dependsOn": ["nothing"]}}), vec!["policies"], "do not have"),
+        (
+            json!({"cni": {"dependsOn": ["policies"]}, "policies": {"dependsOn": ["cni"]}}),
+            vec!["cni", "policies"],
+            "itself",
+        ),
         (json!({"cni": {"dependsOn": ["ccm"]}, "ccm": {"dependsOn": ["cni"]}}), vec!["cni", "ccm"], "itself"),
     ] {
         let mut fixture = Fixture::new();
@@ -323,6 +331,41 @@ fn impossible_dependency_holds_the_addon() {
             assert_eq!(held.hold.reason, Reason::DependencyInvalid);
             assert!(held.hold.message.contains(why), "{}", held.hold.message);
         }
+    }
+}
+
+/// Flux gets the dependencies that it can express; the operator holds an addon for all others.
+#[test]
+fn flux_gets_the_dependencies_that_it_knows() {
+    let files = || {
+        let limits = "apiVersion: v1\nkind: Namespace\nmetadata: {name: limits}\n";
+        vec![("cluster-addon/limits/namespace.yaml".to_owned(), limits)]
+    };
+    for (addon, needed, by_flux, by_operator) in [
+        ("cni", "ccm", true, false),
+        ("cni", "policies", false, true),
+        ("policies", "cni", false, true),
+        ("policies", "limits", true, true),
+    ] {
+        let mut fixture =
+            Fixture { addons: &["cni", "ccm", "policies", "limits"], more: files(), ..Fixture::new() };
+        fixture.stack.flux =
+            serde_json::from_value(json!({"addons": {addon: {"dependsOn": [needed]}}})).unwrap();
+        let plan = fixture.plan("v1", &["one"]);
+        assert_eq!(plan.held(), [], "{addon} waits for {needed}");
+        let object = plan.addons().find(|object| object.addon() == addon).unwrap();
+        let names = object.value["spec"]["dependsOn"].as_array().cloned().unwrap_or_default();
+        let names: Vec<String> = names.iter().map(|of| text(of, &["name"]).to_owned()).collect();
+        assert_eq!(
+            names.contains(&format!("one.{needed}")),
+            by_flux,
+            "{addon} waits for {needed}: {names:?}"
+        );
+        let release = fixture.release("v1");
+        let of = release.addons.iter().find(|of| of.name.as_str() == addon).unwrap();
+        let held: Vec<&str> =
+            held_by_operator(&fixture.stack, &release, of).iter().map(|name| name.as_str()).collect();
+        assert_eq!(held == [needed], by_operator, "{addon} waits for {needed}: {held:?}");
     }
 }
 
@@ -392,7 +435,7 @@ fn installed_release_keeps_its_names() {
         };
         let installed = installed.iter().map(|(name, release)| ((*name).to_owned(), helm(release)));
         let cluster = fixture.inputs("one", "v1").with_installed(installed);
-        let plan = super::cluster(&inputs, &cluster, Phase::Steady).unwrap();
+        let plan = super::cluster(&inputs, &cluster, &Course::ended(Phase::Steady)).unwrap();
         let names = plan.addons().filter_map(|object| HelmNames::of(field(&object.value, &["spec"])?));
         let mut names: Vec<String> =
             names.map(|names| format!("{}/{}", names.storage_namespace, names.release)).collect();

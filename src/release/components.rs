@@ -21,11 +21,12 @@ use super::document::{Document, Value, read_text};
 use super::files::{Files, Limits, check_path};
 use super::finding::{Finding, Findings, Reason};
 use super::hook::Hook;
+use super::request_schema::RequestSchema;
 use super::values::read_values;
 use super::{Addon, AddonKind, ValuesTemplate};
 
 pub(super) use dependencies::Dependencies;
-pub use dependencies::{forms_refused, leads};
+pub use dependencies::leads;
 pub use pinning::{ListedRepository, list_repositories};
 pub use source::{ComponentSource, GitReference, HELM_INDEX_HINT, OciReference, is_manifest_digest};
 
@@ -63,6 +64,14 @@ pub struct Component {
 pub struct Platform {
     /// The labels of the Clusters that have it; `None` for all Clusters.
     pub selector: Option<Selector>,
+    /// Whether it is off until the owner of a Cluster switches it on.
+    pub optional: bool,
+    /// What it is for.
+    pub description: Option<String>,
+    /// A page about it.
+    pub homepage: Option<String>,
+    /// The values that the owner of a Cluster may set; `None` for those that settings allow.
+    pub schema: Option<RequestSchema>,
     /// The moments at which it moves; `None` for those of the addon that it replaces.
     pub hooks: Option<Vec<Hook>>,
     /// The namespace of the chart's objects; `None` for the default.

@@ -16,7 +16,8 @@ const MAX_CASE_CONFLICTS: usize = 20;
 pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
     check_limits(files, limits, findings);
     findings.extend(link_findings(files));
-    for path in files.ignored().filter(|path| is_needed_by_a_chart(path)) {
+    let is_unused = |path: &str| is_for_sops(files, path);
+    for path in files.ignored().filter(|path| is_needed_by_a_chart(path) && !is_unused(path)) {
         let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
         let hint = "give it another name, or add a .sourceignore with a line `!…` for it";
         findings.push(Finding::error(Reason::FileIgnored, path, message).hint(hint));
@@ -91,6 +92,17 @@ pub fn is_needed_by_a_chart(path: &str) -> bool {
         && !name.starts_with(".git")
         && !path.contains("/.github/")
         && !path.contains("/.circleci/")
+}
+
+/// Whether the file tells the command line of SOPS how to encrypt, in an addon of plain manifests: Flux decrypts without it.
+fn is_for_sops(files: &Files, path: &str) -> bool {
+    let addon = path.strip_prefix(CLUSTER_ADDON).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
+    addon.is_some_and(|(addon, rest)| {
+        let is_chart = [CLUSTER_ADDON.to_owned(), format!("{CLUSTER_ADDON}/{addon}")]
+            .iter()
+            .any(|directory| files.get(&format!("{directory}/Chart.yaml")).is_some());
+        !is_chart && rest.rsplit('/').next() == Some(".sops.yaml")
+    })
 }
 
 /// Whether stackflux, Flux or Helm reads the file: placeholders elsewhere are harmless.

@@ -80,6 +80,14 @@ words! {
         MutableReference,
         /// A component of a ClusterStack cannot be used.
         ComponentInvalid,
+        /// A setting of an addon in a ClusterStack is for another form, or beyond a limit.
+        SettingsInvalid,
+        /// The settings of an addon in a ClusterStack and its values template both give a value.
+        ValueOverridden,
+        /// A ClusterStack has settings of an addon that no release has.
+        AddonUnknown,
+        /// Manifests are encrypted, and their ClusterStack does not say how to decrypt them.
+        DecryptionMissing,
         /// A component of a ClusterStack takes the place of an addon.
         AddonReplaced,
         /// A component waits for an addon that can never be ready before it.

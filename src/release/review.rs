@@ -11,7 +11,8 @@ mod shape;
 mod text;
 mod values_template;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -31,15 +32,27 @@ pub(super) fn check(files: &Files, limits: &Limits, findings: &mut Findings) {
         check_here(files, limits, &mut found);
         found
     };
-    findings.extend(thread::scope(|scope| {
-        match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, review) {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(error) => {
-                let message = format!("the release cannot be checked: no memory for a thread ({error})");
-                Finding::error(Reason::LimitExceeded, "", message).hint("try again").into()
-            }
-        }
+    findings.extend(on_large_stack(review).unwrap_or_else(|error| {
+        let message = format!("the release cannot be checked: no memory for a thread ({error})");
+        Finding::error(Reason::LimitExceeded, "", message).hint("try again").into()
     }));
+}
+
+/// Returns the first file of plain manifests in each of these directories that SOPS has encrypted.
+pub(super) fn encrypted<'a>(files: &Files, directories: &BTreeSet<&'a str>) -> BTreeMap<&'a str, String> {
+    let read = || {
+        let found = |directory: &&'a str| Some((*directory, manifests::encrypted(files, directory)?));
+        directories.iter().filter_map(found).collect()
+    };
+    // The review has reported that there is no memory.
+    on_large_stack(read).unwrap_or_default()
+}
+
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)?;
+        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
 }
 
 fn check_here(files: &Files, limits: &Limits, findings: &mut Findings) {

@@ -49,6 +49,47 @@ impl Stage {
     }
 }
 
+/// Returns the last action on an addon in a list of stages.
+#[must_use]
+pub fn last_action(stages: &[Stage], addon: &AddonName) -> Option<Action> {
+    stages.iter().rev().find(|stage| stage.addon == *addon).map(|stage| stage.action)
+}
+
+/// Whether a stage deletes an addon in the end: it is there only for the time of an upgrade.
+#[must_use]
+pub(super) fn is_deleted_in_the_end(stages: &BTreeMap<Hook, Vec<Stage>>, addon: &AddonName) -> bool {
+    let hooks = [Hook::AfterClusterUpgrade, Hook::BeforeClusterUpgrade, Hook::AfterControlPlaneInitialized];
+    let mut lists = hooks.into_iter().filter_map(|hook| stages.get(&hook));
+    lists.find_map(|list| last_action(list, addon)) == Some(Action::Delete)
+}
+
+/// Returns why an addon that waits for another one could never move, or could not stay.
+#[must_use]
+pub fn conflict(
+    stages: &BTreeMap<Hook, Vec<Stage>>,
+    addon: &AddonName,
+    needed: &AddonName,
+) -> Option<String> {
+    if let Some((hook, _)) = stages.iter().find(|(_, list)| is_deadlock(list, addon, needed)) {
+        return Some(format!(
+            "{} applies {needed} only after a deletion, which waits until {addon} is applied: neither would move",
+            hook.as_str()
+        ));
+    }
+    let is_lost = is_deleted_in_the_end(stages, needed) && !is_deleted_in_the_end(stages, addon);
+    is_lost.then(|| format!("{addon} waits for {needed}, which a stage deletes in the end"))
+}
+
+/// Whether a list applies an addon before a deletion, and another one that it waits for only after that: a deletion waits until
+/// all before it is applied.
+fn is_deadlock(list: &[Stage], addon: &AddonName, needed: &AddonName) -> bool {
+    let first = list.iter().position(|stage| stage.applies(needed));
+    let of = list.iter().enumerate().filter(|(_, stage)| stage.applies(addon));
+    let barrier = |at: usize| list.iter().skip(at).position(|stage| stage.action == Action::Delete);
+    let mut barriers = of.filter_map(|(at, _)| Some(at + barrier(at)?));
+    barriers.any(|barrier| first > Some(barrier))
+}
+
 /// The fields of a stage that name a condition on objects of the workload cluster.
 const WAITS: [&str; 2] = ["waitForPreCondition", "waitForPostCondition"];
 

@@ -31,6 +31,8 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
         | Reason::ComponentInvalid
+        | Reason::SettingsInvalid
+        | Reason::OverrideRefused
         | Reason::ChartNameCollision
         | Reason::AlreadyExists
         | Reason::FileEdited

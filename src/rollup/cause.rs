@@ -3,13 +3,16 @@
 use crate::api::conditions::Reason;
 
 /// Parts of messages, by their cause. The texts are those of Helm, `client-go` and Go's YAML.
-const TEXTS: [(Reason, &[&str]); 6] = [
+const TEXTS: [(Reason, &[&str]); 9] = [
     (Reason::KindNotInstalled, &["no matches for kind"]),
     (Reason::KindNotInstalled, &["ensure CRDs are installed first"]),
     (Reason::ManifestInvalid, &["mapping key", "already defined"]),
     (Reason::ManifestInvalid, &["post render"]),
     (Reason::RefusedByChart, &["execution error at ("]),
     (Reason::RefusedByChart, &["don't meet the specifications of the schema"]),
+    (Reason::TemplateFailed, &["executing \"", "at <"]),
+    (Reason::TemplateFailed, &["parse error at ("]),
+    (Reason::TemplateFailed, &["YAML parse error on"]),
 ];
 
 /// Finds the cause that a message names, if a retry alone does not fix it.
@@ -53,6 +56,11 @@ mod tests {
                 Some(Reason::ManifestInvalid),
             ),
             ("execution error at (a/templates/all.yaml:1:3): set a subnet", Some(Reason::RefusedByChart)),
+            (
+                "a/templates/more.yaml:1:10 executing \"a/templates/more.yaml\" at <.Values.b.c>: nil pointer evaluating \
+                 interface {}.c",
+                Some(Reason::TemplateFailed),
+            ),
             ("timeout waiting for: [Deployment/kube-system/a status: 'InProgress']", None),
             ("mapping is not what it was", None),
         ];

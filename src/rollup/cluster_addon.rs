@@ -7,10 +7,12 @@ mod upgrade_gate;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::delivery::overdue_delivery;
 use super::report::{ConditionStatus, Report, conditions, summary};
 use super::{Verdict, addons_ready, reconciling, stalled};
 use crate::api::cluster_addon::{
-    AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs, RevisionBefore,
+    AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
+    RevisionBefore, StageStatus,
 };
 use crate::api::cluster_stack::Pruned;
 use crate::api::components::AddonSource;
@@ -18,11 +20,11 @@ use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::Hold;
 use crate::gate::upgrade::Phase;
 use crate::names::AddonName;
-use crate::release::KnownAs;
+use crate::release::{Hook, KnownAs};
 pub use deleted::deleted_cluster_addon;
 use ready::ready_parts;
 pub use upgrade_gate::GateFacts;
-use upgrade_gate::{moving, upgrade_gate, upgrade_status};
+use upgrade_gate::{upgrade_gate, upgrade_status};
 
 /// The phase of an addon whose object is held.
 const PHASE_HELD: &str = "Held";
@@ -82,19 +84,31 @@ pub struct ClusterFacts {
     pub upgrade: Option<GateFacts>,
     /// The `ClusterStack` that commits the cluster's objects.
     pub committed_by: Option<String>,
+    /// The hook whose stages run, if any, and these; `None` if nothing of the release is delivered.
+    pub stages: Option<(Option<Hook>, Vec<StageStatus>)>,
     /// The inputs of the values; `None` if nothing was rendered.
     pub inputs: Option<RenderedInputs>,
 }
 
 /// Computes the whole status from the facts and the status before.
 #[must_use]
-pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timestamp) -> ClusterAddonStatus {
+pub fn cluster_addon(
+    mut facts: ClusterFacts,
+    old: &ClusterAddonStatus,
+    now: Timestamp,
+) -> ClusterAddonStatus {
+    for addon in &mut facts.addons {
+        let before = old.addons.iter().find(|before| before.name == addon.name.as_str());
+        let reported =
+            before.and_then(|before| Some((before.reason.as_deref()?, before.message.as_deref()?)));
+        addon.verdict = addon.verdict.take().map(|verdict| verdict.with_cause_of(reported));
+    }
     let of = Of::new(&facts, old);
     let reports = [
         (ConditionType::ClusterAvailable, available(facts.hold.as_ref())),
         (ConditionType::ReleaseReady, facts.release.clone()),
         (ConditionType::ValuesRendered, rendered(&facts)),
-        (ConditionType::Delivered, delivered(&facts)),
+        (ConditionType::Delivered, overdue_delivery(delivered(&facts), &old.conditions, now)),
         (ConditionType::AddonsReady, ready(&facts, &of)),
         (ConditionType::UpgradeGate, gate(&facts, old, now)),
     ];
@@ -109,7 +123,7 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     let temporary = temporary.into_iter().filter_map(|(kind, report)| Some((kind, report?)));
     let all = [(ConditionType::Ready, sum)].into_iter().chain(temporary).chain(reports);
     let is_moved = facts.delivered && facts.upgrade.as_ref().is_none_or(|it| it.phase == Phase::Steady);
-    let hook = facts.upgrade.as_ref().and_then(|upgrade| moving(upgrade, old, is_moved));
+    let (hook, stages) = stages(&facts, old, is_moved);
     let upgrade = match &facts.upgrade {
         Some(upgrade) => upgrade_status(upgrade, old, is_moved, now),
         None => old.upgrade.clone(),
@@ -117,9 +131,9 @@ pub fn cluster_addon(facts: ClusterFacts, old: &ClusterAddonStatus, now: Timesta
     let release = progress(facts.desired, facts.namespace, old, (is_moved, is_ready));
     ClusterAddonStatus {
         release: Some(release),
-        hook: hook.map(|hook| hook.as_str().to_owned()),
+        hook,
         upgrade,
-        stages: Vec::new(),
+        stages,
         addons: { facts.addons.into_iter() }
             .map(|addon| addon_status(addon, facts.hold.as_ref(), &old.addons, now))
             .collect(),
@@ -183,6 +197,24 @@ fn wanted(facts: &ClusterFacts) -> impl Iterator<Item = &AddonFacts> {
     facts.addons.iter().filter(|addon| !is_removed(addon))
 }
 
+/// Returns the hook whose stages run, and these. Those of another release are forgotten.
+fn stages(
+    facts: &ClusterFacts,
+    old: &ClusterAddonStatus,
+    is_moved: bool,
+) -> (Option<String>, Vec<StageStatus>) {
+    let before = old.release.as_ref();
+    let is_same = before.is_some_and(|before| {
+        before.desired.as_ref() == Some(&facts.desired) && before.desired_namespace == facts.namespace
+    });
+    match &facts.stages {
+        _ if is_moved => (None, Vec::new()),
+        Some((hook, stages)) => (hook.map(|hook| hook.as_str().to_owned()), stages.clone()),
+        None if is_same => (old.hook.clone(), old.stages.clone()),
+        None => (None, Vec::new()),
+    }
+}
+
 /// Computes the progress of the cluster; `is_delivered` and `is_ready` are about the whole desired release.
 fn progress(
     desired: String,
@@ -239,6 +271,8 @@ fn condition_of(reason: Reason) -> ConditionType {
         | Reason::SecretInvalid
         | Reason::Suspended
         | Reason::Terminating
+        | Reason::WaitingForDependency
+        | Reason::WaitingForStage
         | Reason::WaitingForUpgrade
         | Reason::AddonRemoved
         | Reason::FileRemoved

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::clusters::{ClusterState, clusters_ready};
+use super::delivery::overdue_delivery;
 use super::report::{ConditionStatus, Report, aggregate, conditions, mirror, summary};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource, Pruned, ReleaseCounts, ReleaseSummary};
 use crate::api::conditions::{ConditionType, Reason};
@@ -50,8 +51,8 @@ pub struct StackFacts<'a> {
     pub problems: BTreeMap<ReleaseName, ReleaseProblem>,
     /// The Clusters of the stack's classes.
     pub clusters: Vec<ClusterState<'a>>,
-    /// The reason why a setting of the `ClusterStack` has no effect.
-    pub note: Option<&'static str>,
+    /// The reasons why settings of the `ClusterStack` have no effect.
+    pub notes: Vec<String>,
     /// The releases that were deleted in the current hour.
     pub pruned: Option<Pruned>,
     /// The objects of addons that were deleted in the current hour.
@@ -78,7 +79,9 @@ pub fn cluster_stack(facts: StackFacts, old: &ClusterStackStatus, now: Timestamp
         ),
     ];
     let published = facts.published.clone().map(|report| (ConditionType::ReleasesPublished, report));
-    let delivered = facts.delivered.as_ref().map(|(report, _)| (ConditionType::Delivered, report.clone()));
+    let delivered = facts.delivered.as_ref().map(|(report, _)| {
+        (ConditionType::Delivered, overdue_delivery(report.clone(), &old.conditions, now))
+    });
     let components = facts.components.clone().map(|(report, _)| (ConditionType::ComponentsReady, report));
     let reports: Vec<_> = published.into_iter().chain(delivered).chain(reports).chain(components).collect();
     let sum = ready(&facts, &reports);
@@ -231,7 +234,7 @@ fn synced(facts: &StackFacts) -> Report {
     parts.extend(missing.map(|(name, _)| (name.to_string(), None)));
     let there = facts.releases.values().filter(|state| state.release.is_some()).count();
     notes.insert(0, releases(there));
-    notes.extend(facts.note.map(str::to_owned));
+    notes.extend(facts.notes.iter().cloned());
     summary(&parts, (Reason::Synced, &notes.join("; ")))
 }
 

@@ -45,6 +45,11 @@ impl Report {
         Self::new(ConditionStatus::Unknown, Reason::NotYetReported.as_str(), "not yet reported")
     }
 
+    /// Whether the object only waits for others, which have the cause.
+    fn waits_for_others(&self) -> bool {
+        [Reason::WaitingForDependency, Reason::WaitingForStage].iter().any(|it| it.as_str() == self.reason)
+    }
+
     /// Creates the condition of type `kind`, about `generation` of its object. `old` are the conditions of the object:
     /// the transition time changes only if the status does.
     #[must_use]
@@ -93,7 +98,9 @@ pub fn mirror(source: &[Condition], generation: i64, kind: &str) -> Report {
 /// Combines the parts of one object into one report, each with its name; a missing part is not yet reported.
 ///
 /// The reason is that of the worst parts, `Several` if they have different ones. The message has every part that is not
-/// good, the worst first, otherwise in the order given. Parts with one cause appear once, with at most three names.
+/// good, the worst first, otherwise in the order given. Parts with one cause appear once, with at most three names. A part that
+/// only waits for others has no cause of its own: it comes after the others of its status, and gives the reason only if there
+/// are none.
 /// `good` is the report if all are good (and if there are none).
 #[must_use]
 pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &str)) -> Report {
@@ -102,7 +109,7 @@ pub fn summary<Name: Display>(parts: &[(Name, Option<Report>)], good: (Reason, &
         .map(|(name, report)| (name, report.clone().unwrap_or_else(Report::not_yet_reported)))
         .collect();
     // A stable sort: parts of the same status keep their order.
-    reports.sort_by_key(|(_, report)| report.status);
+    reports.sort_by_key(|(_, report)| (report.status, report.waits_for_others()));
     let Some((status, reason)) = worst(reports.iter().map(|(_, report)| report)) else {
         return Report::new(ConditionStatus::True, good.0.as_str(), good.1);
     };
@@ -163,7 +170,10 @@ fn worst<'a>(reports: impl Iterator<Item = &'a Report> + Clone) -> Option<(Condi
         .map(|report| report.status)
         .min()
         .filter(|status| *status != ConditionStatus::True)?;
-    let mut reasons = reports.filter(|report| report.status == status).map(|report| report.reason.as_str());
+    let of_status = reports.filter(|report| report.status == status);
+    let has_cause = of_status.clone().any(|report| !report.waits_for_others());
+    let causes = of_status.filter(|report| !(has_cause && report.waits_for_others()));
+    let mut reasons = causes.map(|report| report.reason.as_str());
     let reason = reasons.next()?;
     let reason = if reasons.all(|other| other == reason) { reason } else { Reason::Several.as_str() };
     Some((status, reason.to_owned()))

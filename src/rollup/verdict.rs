@@ -17,6 +17,8 @@ use crate::plan::repair::Wait;
 pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
 /// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster end earlier.
 pub(super) const REPEATED_ATTEMPTS: i64 = 5;
+/// The beginning of the message about an object that is late.
+const OVERDUE: &str = "not ready after ";
 /// Maximum time for Flux to answer a change or a request.
 pub const RESPONSE_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
@@ -210,6 +212,20 @@ impl Verdict {
         Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
     }
 
+    /// Keeps the cause that was reported of a late object: while Flux tries again, it says nothing about it.
+    #[must_use]
+    pub fn with_cause_of(self, reported: Option<(&str, &str)>) -> Self {
+        let is_late = |reason: &str| reason == Reason::DeadlineExceeded.as_str();
+        match (self, reported) {
+            (Self::Failed { class, reason, .. }, Some((before, message)))
+                if is_late(&reason) && !is_late(before) && message.starts_with(OVERDUE) =>
+            {
+                Self::Failed { class, reason: before.to_owned(), message: message.to_owned() }
+            }
+            (verdict, _) => verdict,
+        }
+    }
+
     /// Whether the state stays until a user or another controller acts: deadlines do not run meanwhile.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -267,7 +283,7 @@ impl Moment {
         }
         match self.silence(&verdict, object, expected) {
             Some(silence) => Verdict::ApplierUnavailable(silence),
-            None if self.now >= self.deadline_of(expected) => self.overdue(verdict),
+            None if self.now >= self.deadline_of(expected) => self.overdue(verdict, object),
             None => verdict,
         }
     }
@@ -310,17 +326,19 @@ impl Moment {
         }
     }
 
-    /// Returns the verdict after the deadline. All verdicts that can alternate while Flux retries become the same.
-    fn overdue(&self, verdict: Verdict) -> Verdict {
-        let message = match verdict {
-            Verdict::Retrying { message, .. }
-            | Verdict::Progressing { message, .. }
-            | Verdict::Failed { class: Class::Transient, message, .. } => message,
-            Verdict::Pending => format!("{} has not reported a reconciliation", self.applier.name),
+    /// Returns the verdict after the deadline. A failure keeps its reason, which is its cause, also while Flux tries again: all
+    /// verdicts that can alternate then become the same.
+    fn overdue(&self, verdict: Verdict, object: &FluxObject) -> Verdict {
+        let failed = ["Released", "Healthy"].iter().find_map(|kind| object.current_with(kind, Status::False));
+        let last = || failed.map_or(Reason::DeadlineExceeded.to_string(), |failed| failed.reason.clone());
+        let (reason, message) = match verdict {
+            Verdict::Failed { class: Class::Transient, reason, message } => (reason, message),
+            Verdict::Retrying { message, .. } | Verdict::Progressing { message, .. } => (last(), message),
+            Verdict::Pending => (last(), format!("{} has not reported a reconciliation", self.applier.name)),
             other => return other,
         };
-        let message = format!("not ready after {:#}: {message}", self.deadline);
-        Verdict::Failed { class: Class::Transient, reason: Reason::DeadlineExceeded.to_string(), message }
+        let message = format!("{OVERDUE}{:#}: {message}", self.deadline);
+        Verdict::Failed { class: Class::Transient, reason, message }
     }
 }
 

@@ -118,14 +118,28 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
             KubeconfigError::ParseNoProxy(error) => {
                 ProxyError { variable: "NO_PROXY".to_owned(), why: error.to_string() }.into()
             }
+            // The address in the kubeconfig is checked above.
+            KubeconfigError::ParseProxyUrl(error) => invalid_proxy(&error).into(),
             error => ConnectError::Kubeconfig(error),
         })?;
     // kube compares NO_PROXY with the proxy's own host, and knows neither ALL_PROXY nor that this machine has no proxy.
     config.proxy_url = match proxy {
-        Some(proxy) => Some(proxy.url().as_str().parse().map_err(KubeconfigError::ParseProxyUrl)?),
+        Some(proxy) => Some(proxy.url().as_str().parse().map_err(|error| invalid_proxy(&error))?),
         None => None,
     };
     Ok(config)
+}
+
+/// Creates the error about the variable whose proxy is invalid, without its value.
+fn invalid_proxy(error: &impl ToString) -> ProxyError {
+    let is_invalid = |variable: &&str| {
+        std::env::var(variable).is_ok_and(|value| !value.is_empty() && Proxy::parse(&value).is_err())
+    };
+    let variable = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
+        .into_iter()
+        .find(is_invalid)
+        .unwrap_or("HTTPS_PROXY");
+    ProxyError { variable: variable.to_owned(), why: error.to_string() }
 }
 
 /// Finds the cluster of a context, or of the current one.

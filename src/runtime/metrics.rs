@@ -3,6 +3,7 @@
 //! Names, labels and units are only here; the registry adds a prefix.
 
 mod labels;
+mod process;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use labels::{KindLabels, QueueLabels, ReconcileLabels, RequestLabels, WriteLabels};
 pub use labels::{Verb, Written};
+pub use process::ProcessMetrics;
 
 use crate::error::{Class, Classify};
 
@@ -26,7 +28,8 @@ const RECONCILE_SECONDS: [f64; 12] =
 /// Buckets in seconds for the API server's time to answer.
 const REQUEST_SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
+/// Histograms by their labels.
+pub type Histograms<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
 /// The metrics of any operator. Clones share the same counters.
 #[derive(Clone)]

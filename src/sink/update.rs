@@ -1,7 +1,7 @@
 //! Compares the existing files with a plan, and decides which files to write and remove.
 //!
 //! A pure function of its input: equal files and plans give equal changes, and if all files are as planned, there are no
-//! changes. `docs/git-delivery.md` describes the rules for users.
+//! changes. `docs/do/deliver-through-git.md` describes the rules for users.
 
 mod draft;
 mod finish;

@@ -42,7 +42,11 @@ pub(super) fn admitted() -> Vec<Case> {
             "clusterSelector": {"matchLabels": {"a": "b"},
                 "matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["d"]}]},
         })),
-        component(&json!({"chart": null, "manifests": ".", "substitute": "a: b"})),
+        component(
+            &json!({"chart": null, "manifests": ".", "substitute": "a: b", "optional": true, "description": "d",
+            "homepage": "https://example.org"}),
+        ),
+        component(&json!({"schema": {"properties": {"replicas": {"type": "integer"}}}})),
     ];
     changes.into_iter().map(|change| Case { change, refused: Refused::Not }).collect()
 }
@@ -137,11 +141,12 @@ fn refused_components() -> Vec<Case> {
         ),
         rules(
             of,
-            "template, values, dependsOn, targetNamespace and createNamespace are for charts",
+            "template, values, schema, dependsOn, targetNamespace and createNamespace are for charts",
             vec![
                 component(&json!({"chart": null, "manifests": ".", "template": "a: b"})),
                 component(&json!({"chart": null, "manifests": ".", "dependsOn": ["cni"]})),
                 component(&json!({"chart": null, "manifests": ".", "targetNamespace": "a"})),
+                component(&json!({"chart": null, "manifests": ".", "schema": {"properties": {}}})),
             ],
         ),
         rules(of, "substitute is for manifests", vec![component(&json!({"substitute": "a: b"}))]),
@@ -149,6 +154,16 @@ fn refused_components() -> Vec<Case> {
             of,
             "replaces has no clusterSelector",
             vec![component(&json!({"replaces": true, "clusterSelector": {"matchLabels": {"a": "b"}}}))],
+        ),
+        rules(
+            "spec.components.repositories[0].components[0].homepage",
+            "homepage must begin with",
+            vec![component(&json!({"homepage": "example.org"}))],
+        ),
+        rules(
+            of,
+            "an optional component does not replace",
+            vec![component(&json!({"replaces": true, "optional": true}))],
         ),
         rules(
             "spec.components.repositories[0].components[0].chart",

@@ -22,6 +22,7 @@ const FLOORS: &[&[&str]] = &[
     &["subscription"],
     &["compare", "rollup"],
     &["addons", "promote"],
+    &["explain"],
     // The shell.
     &["http", "temporary"],
     &["git", "runtime"],

@@ -76,7 +76,7 @@ fn plain(field: &str) -> String {
     field.replace('[', ".").replace(']', "")
 }
 
-/// Adds the fields that exceed a limit of the schema; an item of a list counts as the list.
+/// Adds the fields that exceed a limit of the schema; a text in a list counts as the list.
 fn beyond_limits(schema: &Value, value: &Value, path: &str, beyond: &mut BTreeSet<String>) {
     let size = match value {
         Value::String(text) => Some(("maxLength", text.chars().count())),
@@ -87,8 +87,9 @@ fn beyond_limits(schema: &Value, value: &Value, path: &str, beyond: &mut BTreeSe
     if size.is_some_and(|(limit, size)| schema[limit].as_u64().is_some_and(|most| size as u64 > most)) {
         beyond.insert(path.to_owned());
     }
-    for item in value.as_array().into_iter().flatten() {
-        beyond_limits(&schema["items"], item, path, beyond);
+    for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+        let of_item = if item.is_object() { format!("{path}.{at}") } else { path.to_owned() };
+        beyond_limits(&schema["items"], item, &of_item, beyond);
     }
     for (key, field) in value.as_object().into_iter().flatten() {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
@@ -103,7 +104,7 @@ const PATH: &str = "(/|[.]{1,2}|[a-z]){0,6}|[a-z]{254,258}";
 const AUTHOR: &str = "[<>a-z\n\r ]{0,5}|[a-zé]{253,257}";
 
 /// Fields of the spec, and texts for each around what is valid and around its limits.
-const FIELDS: [(&str, &str); 37] = [
+const FIELDS: [(&str, &str); 43] = [
     ("/provider", "[a-z0-9]{62,64}|[a-zA-Z0-9-]{0,4}"),
     ("/name", "[a-z0-9]{62,64}|[a-zA-Z0-9-]{0,4}"),
     ("/kubernetesVersion", "[0-9]{1,7}[.][0-9]{1,8}"),
@@ -144,6 +145,12 @@ const FIELDS: [(&str, &str); 37] = [
     ("/flux/kubeConfig/key", "[-._a-zA-Z/]{0,4}|[a-z]{252,254}"),
     ("/flux/serviceAccountName", NAME),
     ("/flux/addons/cni/dependsOn/0", "[-a-z0-9A.]{0,4}|[a-z]{52,54}|cni"),
+    ("/flux/addons/cni/valuesFrom/0/name", "[-.a-zA_]{0,4}([{]cluster[}]){0,2}[a-z]{0,2}|[a-z]{252,254}"),
+    ("/flux/addons/cni/valuesFrom/0/valuesKey", "[-._a-zA-Z/]{0,4}|[a-z]{252,254}"),
+    ("/flux/addons/cni/valuesFrom/0/targetPath", r"([-a-zA-Z0-9_./\\=]|\[[0-9]{0,6}\]){0,6}|[a-z]{249,251}"),
+    ("/flux/addons/cni/decryption/secretRef/name", "[-.a-zA_]{0,4}([{]cluster[}]){0,2}|[a-z]{252,254}"),
+    ("/flux/addons/cni/decryption/serviceAccountName", NAME),
+    ("/flux/addons/cni/overridable/values/0", "[a.*\\\\\\[]{0,5}|[a-z]{252,254}"),
 ];
 
 /// Changes of the spec that concern more than one field, or more than one value, as JSON merge patches.
@@ -172,9 +179,19 @@ fn shapes() -> Vec<Value> {
         json!({"flux": {"addons": addons(62)}}),
         json!({"flux": {"addons": addons(63)}}),
         json!({"flux": {"addons": {"cni": {"dependsOn": many(65)}}}}),
+        json!({"flux": {"addons": {"cni": {"valuesFrom": vec![json!({"kind": "Secret", "name": "a"}); 17]}}}}),
+        json!({"flux": {"addons": {"cni": {"postRenderers": vec![json!({"kustomize": {}}); 9]}}}}),
+        patches(&json!({"patches": vec![json!({"patch": "a"}); 33]})),
+        patches(&json!({"patches": [{"patch": "a".repeat(16_385)}]})),
+        patches(&json!({"patches": [{"patch": "a", "target": {"labelSelector": "a".repeat(1025)}}]})),
+        patches(&json!({"images": [{"name": "a", "newTag": "a".repeat(129)}]})),
         json!({"flux": {"addons": {"Not-A-Name": {}, "a".repeat(53): {}}}}),
         json!({"flux": {"addons": {"a".repeat(54): {}}}}),
     ]
+}
+
+fn patches(kustomize: &Value) -> Value {
+    json!({"flux": {"addons": {"cni": {"postRenderers": [{"kustomize": kustomize}]}}}})
 }
 
 /// Text of a form, or odd pieces.
@@ -242,6 +259,10 @@ fn replace_rules(schema: &mut Value, by: &str, path: &str, found: &mut Broken) {
     for (name, property) in schema["properties"].as_object_mut().into_iter().flatten() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         replace_rules(property, by, &path, found);
+    }
+    // The full object has items of these lists alone.
+    if path.starts_with("spec.flux") && schema["items"].is_object() {
+        replace_rules(&mut schema["items"], by, &format!("{path}.0"), found);
     }
     if schema["additionalProperties"].is_object() {
         replace_rules(&mut schema["additionalProperties"], by, &format!("{path}.cni"), found);

@@ -260,7 +260,7 @@ fn crds_are_the_files_in_crds() {
     assert_eq!((written.stdout.as_str(), written.code), ("", 0), "{}", written.stderr);
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
     let mut texts = Vec::new();
-    for kind in ["clusteraddons", "clusterstackreleases", "clusterstacks"] {
+    for kind in ["clusteraddonoverrides", "clusteraddons", "clusterstackreleases", "clusterstacks"] {
         let text = fs::read_to_string(committed.join(format!("{kind}.yaml"))).unwrap();
         assert_eq!(fs::read_to_string(directory.join(format!("below/crds/{kind}.yaml"))).unwrap(), text);
         texts.push(text);

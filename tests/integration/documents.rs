@@ -1,5 +1,6 @@
 //! Documents that are made from the code.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -9,14 +10,18 @@ use gotemplate::limits::{
     CALLS, ELEMENTS, MEMORY_BYTES, NESTING, OPEN, OUTPUT_BYTES, REGEX_BYTES, REGEX_PROGRAM_BYTES,
     SOURCE_BYTES, STEP_BYTES, STEPS, TEXT_BYTES, VARIABLES,
 };
+use regex::Regex;
 use stackflux::api::Reason;
+use stackflux::explain::cause::causes;
+
+use crate::language::files;
 
 const HEAD: &str = "\
 # Functions of values templates
 
 <!-- Generated from the engine's table by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-They give the same results as those of Go and of slim-sprig. [Decision 0003](decisions/0003-templates-that-differ-from-go.md)
+They give the same results as those of Go and of slim-sprig. [Decision 0003](../decisions/0003-templates-that-differ-from-go.md)
 lists the differences, and the functions of slim-sprig that are left out.
 ";
 
@@ -25,7 +30,7 @@ const REASONS: &str = "\
 
 <!-- Generated from the types by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-A reason is the word for the state of an object. `generate` prints the reasons of [holds](troubleshooting.md#something-is-held).
+A reason is the word for the state of an object. `generate` prints the reasons of [holds](../fix/troubleshooting.md#something-is-held).
 The operator uses all reasons in conditions, events and metrics. It also passes on Flux's own reasons, unchanged.
 
 | reason | what it means | what to do |
@@ -53,7 +58,7 @@ fn function_table_is_that_of_the_engine() {
         write!(text, "\n## {group}\n\n| function | arguments | what it does |\n|---|---|---|\n{rows}")
             .unwrap();
     }
-    assert_is(&text, "docs/values-templates-functions.md");
+    assert_is(&text, "docs/reference/template-functions.md");
 }
 
 #[test]
@@ -63,7 +68,28 @@ fn reason_table_is_that_of_the_types() {
         let texts = format!("{} | {}", reason.meaning(), reason.action()).replace('<', "\\<");
         format!("| <a id=\"{anchor}\"></a>`{reason}` | {texts} |\n")
     });
-    assert_is(&(REASONS.to_owned() + &rows.collect::<String>()), "docs/reasons.md");
+    assert_is(&(REASONS.to_owned() + &rows.collect::<String>()), "docs/reference/reasons.md");
+}
+
+const CAUSES_HEAD: &str = "\
+# Causes
+
+<!-- Generated from the table of src/explain/cause/table by tests/integration/documents.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
+
+A reason of Flux stands for many causes, and the message proves which one it is. `stackflux why` names the cause, and fills the names of
+the object into the next commands. `stackflux explain CAUSE` prints one of these rows without a cluster.
+
+| cause | what the message proves | what to do |
+|---|---|---|
+";
+
+#[test]
+fn cause_table_is_that_of_the_code() {
+    let rows = causes().map(|cause| {
+        let anchor = cause.name.to_lowercase();
+        format!("| <a id=\"{anchor}\"></a>`{}` | {} | {} |\n", cause.name, cause.meaning, cause.action)
+    });
+    assert_is(&(CAUSES_HEAD.to_owned() + &rows.collect::<String>()), "docs/reference/causes.md");
 }
 
 /// A document has this text.
@@ -75,28 +101,114 @@ pub(crate) fn assert_is(text: &str, document: &str) {
     assert_eq!(text, fs::read_to_string(&path).unwrap(), "UPDATE_GOLDEN=1 writes it again");
 }
 
-/// Relative links of Markdown files lead to files that are there.
+/// All Markdown files of a directory of the repository and of those below it, by their paths in the repository.
+pub(crate) fn documents(directory: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join(directory)).unwrap().map(|entry| entry.unwrap()) {
+        let path = format!("{directory}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(documents(&path));
+        } else if Path::new(&path).extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The anchors of a document: one for each heading, made as GitHub makes it, and those that `<a id="…">` sets.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#').strip_prefix(' ');
+        if let (false, true, Some(heading)) = (is_code, line.starts_with('#'), heading) {
+            let slug = slug(heading);
+            let numbered = (1..).map(|number| format!("{slug}-{number}"));
+            let free = [slug.clone()].into_iter().chain(numbered).find(|slug| !found.contains(slug));
+            found.extend(free);
+        }
+        let ids = line.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        found.extend(ids.map(str::to_owned));
+    }
+    found
+}
+
+/// The anchor that GitHub gives a heading: lower case, with a hyphen for each space, and without other signs. Of a link, its
+/// text counts.
+fn slug(heading: &str) -> String {
+    let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
+    let text = link.replace_all(heading.trim(), "$1").to_lowercase().replace(' ', "-");
+    text.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, '-' | '_')).collect()
+}
+
+/// The links of a document that do not lead to a file, or to no heading of it. `read` gives the text of a document.
+fn broken(document: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let text = read(document).unwrap();
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let leads = |target: &str| {
+        let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let file = match path {
+            "" => document.to_owned(),
+            path => Path::new(document).parent().unwrap().join(path).to_str().unwrap().to_owned(),
+        };
+        if anchor.is_empty() {
+            return root().join(file).exists();
+        }
+        read(&file).is_some_and(|text| anchors(&text).contains(anchor))
+    };
+    let wrong = targets.filter(|target| !target.contains("://") && !leads(target));
+    wrong.map(|target| format!("{document}: {target}")).collect()
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files =
-        vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("examples/README.md")];
-    for directory in ["docs", "docs/decisions"] {
-        let entries = fs::read_dir(root.join(directory)).unwrap().map(|entry| entry.unwrap().path());
-        files.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
-    }
-    let mut broken = Vec::new();
-    for file in &files {
-        let text = fs::read_to_string(file).unwrap();
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for target in targets.filter(|target| !target.contains("://") && !target.starts_with('#')) {
-            let path = file.parent().unwrap().join(target.split('#').next().unwrap());
-            if !path.exists() {
-                broken.push(format!("{}: {target}", file.display()));
+    let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(str::to_owned);
+    let all = others.into_iter().chain(["docs", "examples"].into_iter().flat_map(documents));
+    let read = |file: &str| fs::read_to_string(root().join(file)).ok();
+    let broken: Vec<_> = all.flat_map(|document| broken(&document, read)).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// What the program and its manifests say about documents is found there, too.
+#[test]
+fn documents_that_the_program_names_are_there() {
+    let named = Regex::new(r"docs/[a-z/-]+\.md(#[a-z-]+)?").unwrap();
+    let mut wrong = Vec::new();
+    for (directory, extension) in [("src", "rs"), ("flux", "yaml"), ("tests", "rs"), ("crates", "rs")] {
+        for file in files(&root().join(directory), extension) {
+            // Of no repository but an example's.
+            let text = fs::read_to_string(&file).unwrap().replace("docs/x.md", "");
+            for name in named.find_iter(&text).map(|found| found.as_str()) {
+                let (path, anchor) = name.split_once('#').unwrap_or((name, ""));
+                let document = fs::read_to_string(root().join(path)).unwrap_or_default();
+                if document.is_empty() || !(anchor.is_empty() || anchors(&document).contains(anchor)) {
+                    wrong.push(format!("{}: {name}", file.display()));
+                }
             }
         }
     }
-    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn anchors_are_those_of_github() {
+    let text = "# `stackflux why`: what it *waits* for\n## A_b – c/d\n## Same\n## Same\n```sh\n# no heading\n```\n\
+        ### See [the **kinds**](kinds.md), 2.9\n| <a id=\"wait\"></a>`Wait` |\n#no-heading\n";
+    let expected =
+        ["stackflux-why-what-it-waits-for", "a_b--cd", "same", "same-1", "see-the-kinds-29", "wait"];
+    assert_eq!(anchors(text), expected.map(str::to_owned).into_iter().collect());
+    let read = |file: &str| match file {
+        "docs/x.md" => Some("# A\n[a](#a) [b](#b) [c](../c.md#c) [d](../c.md#d) [e](y.md)".to_owned()),
+        "docs/../c.md" => Some("## C".to_owned()),
+        _ => None,
+    };
+    let wrong = ["#b", "../c.md#d", "y.md"].map(|target| format!("docs/x.md: {target}"));
+    assert_eq!(broken("docs/x.md", read), wrong);
 }
 
 /// A text as it stands in a cell of a table. What stands between backticks is code, in which `<` means itself.
@@ -150,6 +262,6 @@ fn documented_limits_are_those_of_the_code() {
     ];
     let rows = rows.map(|(what, limit)| format!("| {what} | {limit} |\n")).concat();
     let table = format!("| what | limit |\n|---|---|\n{rows}");
-    let document = include_str!("../../docs/values-templates.md");
-    assert!(document.contains(&table), "docs/values-templates.md has to have this table:\n{table}");
+    let document = include_str!("../../docs/reference/values-templates.md");
+    assert!(document.contains(&table), "docs/reference/values-templates.md has to have this table:\n{table}");
 }

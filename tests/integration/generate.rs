@@ -1,6 +1,8 @@
 //! `generate` over the example: its golden output, and a directory that is written again and again.
 
 mod inputs;
+mod overrides;
+mod settings;
 mod to_git;
 
 use std::collections::BTreeMap;
@@ -237,7 +239,7 @@ fn edited_file_is_kept_and_reported() {
     let message =
         format!("✗ {path} was edited since stackflux wrote it: clusters/demo/one is left as it is\n");
     assert!(run.stderr.contains(&message), "{}", run.stderr);
-    assert!(include_str!("../../docs/git-delivery.md").contains(&message), "the document shows it");
+    assert!(include_str!("../../docs/do/deliver-through-git.md").contains(&message), "the document shows it");
     let after = example.files();
     let changed = |cluster: &str| {
         let path = format!("clusters/demo/{cluster}/helmrelease-{cluster}.monitoring.yaml");
@@ -321,17 +323,16 @@ fn unusable_release_is_named_with_its_errors() {
 }
 
 #[test]
-fn stages_without_effect_are_reported_once() {
+fn deletions_that_generate_leaves_out_are_reported_once() {
     let (apply, delete) =
         ("- name: monitoring\n      action: apply", "- name: monitoring\n      action: delete");
     let run = generate_release(&broken("deletes", "clusteraddon.yaml", apply, delete));
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("no effect yet")).collect();
-    let expected =
-        "! docker-demo-1-34-v1: the action delete has no effect yet; clusteraddon.yaml has it for monitoring";
+    let warnings: Vec<_> = run.stderr.lines().filter(|line| line.contains("stages delete")).collect();
+    let expected = "! docker-demo-1-34-v1: stages delete monitoring; the output has what a cluster has when all stages have ended";
     assert_eq!(warnings, [expected]);
     let run = generate_release(Path::new(&examples("stack/releases/docker-demo-1-34-v1")));
-    assert!(!run.stderr.contains("no effect yet"), "{}", run.stderr);
+    assert!(!run.stderr.contains("stages delete"), "{}", run.stderr);
 }
 
 #[test]

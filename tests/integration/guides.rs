@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::documents::documents;
+
 /// Returns the commands of a document: its blocks for a shell.
 fn commands(document: &str) -> String {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(document)).unwrap();
@@ -20,7 +22,7 @@ fn commands_of_the_first_stack_work() {
     let programs = Path::new(env!("CARGO_BIN_EXE_stackflux")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let run = Command::new("bash")
-        .args(["-c", &commands("docs/first-stack.md")])
+        .args(["-c", &commands("docs/learn/first-stack.md")])
         .current_dir(directory.path())
         .env("PATH", format!("{}:{path}", programs.display()))
         .output()
@@ -29,4 +31,31 @@ fn commands_of_the_first_stack_work() {
     assert!(run.status.success(), "{out}\n{errors}");
     assert!(out.contains("k8sServiceHost: 172.18.0.3"), "{out}");
     assert!(directory.path().join("my-stacks/releases/docker-mine-1-34-v1/metadata.yaml").exists());
+}
+
+/// A page about a task ends with a command that shows whether it worked.
+#[test]
+fn tasks_end_with_a_check() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ends = |page: &String| {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let (_, last) = text.rsplit_once("\n## ").unwrap();
+        last.starts_with("Check that it worked\n") && last.contains("\n```")
+    };
+    let missing: Vec<_> = documents("docs/do").into_iter().filter(|page| !ends(page)).collect();
+    assert!(missing.is_empty(), "these end without `## Check that it worked` and a command: {missing:?}");
+}
+
+/// The most words of all pages that are read from the beginning to the end.
+const MAX_WORDS: usize = 25_000;
+
+#[test]
+fn pages_to_read_stay_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_read =
+        |page: &String| !page.starts_with("docs/reference/") && !page.starts_with("docs/decisions/");
+    let pages = documents("docs").into_iter().filter(is_read);
+    let words = |page: String| fs::read_to_string(root.join(page)).unwrap().split_whitespace().count();
+    let sum: usize = pages.map(words).sum();
+    assert!(sum <= MAX_WORDS, "{sum} words, at most {MAX_WORDS}");
 }

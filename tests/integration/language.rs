@@ -1,4 +1,4 @@
-//! The words of documents, help texts, errors and conditions (`docs/glossary.md` has those that we use), and the length of
+//! The words of documents, help texts, errors and conditions (`docs/reference/glossary.md` has those that we use), and the length of
 //! test names. And what no file may have: the markers of a merge.
 
 use std::fs;
@@ -41,7 +41,7 @@ fn root() -> &'static Path {
 }
 
 /// The files with an extension below a directory of the repository.
-fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()) {
         let path = entry.path();
@@ -135,7 +135,7 @@ fn texts_for_people_have_no_refused_words() {
         findings(&file, &lines_of_code(&fs::read_to_string(&file).unwrap(), with_docs))
     });
     let found: Vec<_> = documents.chain(code).collect();
-    assert!(found.is_empty(), "docs/glossary.md has better words:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "docs/reference/glossary.md has better words:\n{}", found.join("\n"));
 }
 
 /// `file:line` of each marker that Git leaves in a file with a conflict.

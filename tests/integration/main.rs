@@ -8,6 +8,8 @@ mod cel;
 mod cli;
 #[path = "../cluster_stack_cases.rs"]
 mod cluster_stack_cases;
+mod command_line;
+mod conditions;
 mod crds;
 mod documents;
 mod generate;
@@ -16,10 +18,14 @@ mod git;
 mod git_servers;
 mod guides;
 mod language;
+mod monitoring;
 mod operating;
 mod operator;
 mod oracle;
+mod pictures;
 mod promote;
+#[path = "../support/promtool.rs"]
+mod promtool;
 mod proxies;
 mod reference;
 mod sources;

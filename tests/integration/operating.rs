@@ -1,4 +1,4 @@
-//! `docs/operator-reference.md`: the operator's flags and metrics, out of the code.
+//! `docs/reference/operator.md`: the operator's flags and metrics, out of the code.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use clap::{Arg, Args as _, Command};
 use serde_json::json;
 use stackflux::api::Reason;
 use stackflux::api::cluster_addon::ClusterAddonStatus;
-use stackflux::operator::metrics::{Metrics, Queue};
+use stackflux::error::Class;
+use stackflux::operator::metrics::{ConditionOf, Metrics, Objects, Queue, RemoteOperation};
 use stackflux::operator::settings::Flags;
 use stackflux::rollup::{ClusterReadiness, Pulse, Verdict};
 use stackflux::runtime::metrics::{Verb, Written, text};
@@ -20,7 +21,7 @@ const HEAD: &str = "\
 
 <!-- Generated from the code by tests/integration/operating.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-[Operating](operating.md) explains how to use them.
+[Operate](../do/operate.md) explains how to use them.
 ";
 
 const METRICS: &str = "
@@ -77,7 +78,21 @@ fn metrics() -> Metrics {
     metrics.runtime.queued("Cluster", 0, 0);
     metrics.controller("helm-controller", Pulse::Alive);
     metrics.runtime.answered(Verb::Get, "Lease", Duration::ZERO);
+    metrics.converged("ClusterAddon", [jiff::SignedDuration::ZERO]);
+    metrics.requested(RemoteOperation::Commit, Err(Class::Transient), Duration::ZERO);
+    metrics.read_objects(|| Some(objects()));
     metrics
+}
+
+fn objects() -> Objects {
+    let ready = ConditionOf {
+        kind: "ClusterStack",
+        namespace: "demo".to_owned(),
+        name: "one".to_owned(),
+        type_: "Ready".to_owned(),
+        status: "True".to_owned(),
+    };
+    Objects { conditions: vec![ready], oldest_unready_seconds: 0.0 }
 }
 
 fn reported() -> ClusterAddonStatus {
@@ -103,6 +118,13 @@ fn labels(text: &str, metric: &str) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+/// The names of all samples that the operator can write.
+pub(crate) fn sample_names() -> BTreeSet<String> {
+    let text = text(&metrics().registry()).unwrap();
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| Some(line.split(['{', ' ']).next()?.to_owned())).collect()
+}
+
 fn metric_rows() -> String {
     let text = text(&metrics().registry()).unwrap();
     let mut rows = String::new();
@@ -123,10 +145,10 @@ fn metric_rows() -> String {
 
 #[test]
 fn flags_and_metrics_are_those_of_the_code() {
-    assert_is(&(HEAD.to_owned() + &flags() + METRICS + &metric_rows()), "docs/operator-reference.md");
+    assert_is(&(HEAD.to_owned() + &flags() + METRICS + &metric_rows()), "docs/reference/operator.md");
 }
 
-/// What a Cluster counts as, as `docs/operating.md` has it.
+/// What a Cluster counts as, as `docs/do/operate.md` has it.
 fn readiness_table() -> String {
     let mut text =
         "| a Cluster that … | counts as | number in `status.clusters` |\n|---|---|---|\n".to_owned();
@@ -139,10 +161,10 @@ fn readiness_table() -> String {
 
 #[test]
 fn operating_has_the_readiness_table() {
-    let document = include_str!("../../docs/operating.md");
+    let document = include_str!("../../docs/do/operate.md");
     assert!(
         document.contains(&readiness_table()),
-        "docs/operating.md has not this table:\n{}",
+        "docs/do/operate.md has not this table:\n{}",
         readiness_table()
     );
 }

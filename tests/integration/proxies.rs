@@ -136,6 +136,17 @@ fn api_server_request_uses_the_proxy() {
     proxy.not_asked();
 }
 
+#[test]
+fn malformed_proxy_is_named_by_its_variable() {
+    let config = kubeconfig("malformed", "https://api.example.org:6443", None);
+    for variable in ["HTTPS_PROXY", "ALL_PROXY"] {
+        let run = run(&["status", "--kubeconfig", &config], &[(variable, "http://hidden@bad host:3128")]);
+        assert_eq!(run.code, 2, "{}", run.stdout);
+        assert!(run.stderr.contains(&format!("{variable}: invalid proxy: ")), "{}", run.stderr);
+        assert!(!run.stderr.contains("kubeconfig"), "{}", run.stderr);
+    }
+}
+
 /// Ends the process with the test.
 struct Running(Child);
 

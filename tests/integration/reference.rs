@@ -1,4 +1,4 @@
-//! `docs/reference.md`: each field of our kinds, out of their definitions.
+//! `docs/reference/kinds.md`: each field of our kinds, out of their definitions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ const HEAD: &str = "\
 
 <!-- Generated from the definitions by tests/integration/reference.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-All kinds are namespaced, in the API group `clusterstack.x-k8s.io`, version `v1alpha1`. You write ClusterStacks; the operator
-writes ClusterStackReleases and ClusterAddons. `[]` stands for each entry of a list, `.*` for each key of a map. A field with
+All kinds are namespaced, in the API group `clusterstack.x-k8s.io`, version `v1alpha1`. You write ClusterStacks and
+ClusterAddonOverrides; the operator writes ClusterStackReleases and ClusterAddons. `[]` stands for each entry of a list, `.*` for each key of a map. A field with
 a `*` is required if its parent is set. A rule is an expression of
 [CEL](https://kubernetes.io/docs/reference/using-api/cel/); the API server and the command line refuse an object with the
 message of the rule.
@@ -128,7 +128,8 @@ fn document() -> String {
     definitions.sort_by_key(|definition| match definition.spec.names.kind.as_str() {
         "ClusterStack" => 0,
         "ClusterStackRelease" => 1,
-        _ => 2,
+        "ClusterAddon" => 2,
+        _ => 3,
     });
     for definition in definitions {
         let names = &definition.spec.names;
@@ -157,5 +158,5 @@ fn document() -> String {
 
 #[test]
 fn reference_is_that_of_the_definitions() {
-    assert_is(&document(), "docs/reference.md");
+    assert_is(&document(), "docs/reference/kinds.md");
 }

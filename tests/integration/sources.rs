@@ -54,7 +54,7 @@ fn proxy_is_used_except_for_loopback() {
         run(&["releases", source, "--plain-http"], &[&proxies, more].concat())
     };
     let there = run_at(&format!("oci://{registry}/a/b"), &[]);
-    assert_eq!(there.code, 0, "{}", there.stderr);
+    assert_eq!(there.code, 1, "nothing is there: {}", there.stderr);
     assert!(asked.recv().unwrap().starts_with("GET /v2/a/b/tags/list?n=1000 HTTP/1.1"));
     assert!(through.try_recv().is_err(), "loopback goes straight");
     let elsewhere = run_at("oci://registry.example.com/a/b", &[]);
@@ -113,7 +113,7 @@ fn usual_mistakes_are_explained() {
     let source = format!("oci://{registry}/a/b");
     for docker in ["", &nothing] {
         let run = run(&["releases", &source, "--plain-http"], &[("DOCKER_CONFIG", docker)]);
-        assert_eq!(run.code, 0, "nobody in particular may ask: {}", run.stderr);
+        assert_eq!(run.code, 1, "nobody in particular may ask, and nothing is there: {}", run.stderr);
     }
     let named = run(&["releases", &source, "--plain-http", "--docker-config", &nothing], &[]);
     assert!(named.code == 2 && named.stderr.contains("config.json"), "{}", named.stderr);

@@ -8,6 +8,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::documents::documents;
+
 const ILLUSTRATIVE: &str = "(illustrative)";
 
 /// A code block of a document.
@@ -91,13 +93,6 @@ fn complaint(document: &str, block: &Block<'_>, read: impl Fn(&str) -> String) -
     }
 }
 
-/// The Markdown files of a directory of the repository, by their paths in it.
-fn documents(directory: &str) -> Vec<String> {
-    let entries = fs::read_dir(root().join(directory)).unwrap().map(|entry| entry.unwrap());
-    let names = entries.map(|entry| format!("{directory}/{}", entry.file_name().to_str().unwrap()));
-    names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "md")).collect()
-}
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -108,7 +103,7 @@ fn blocks_with_output_are_printed_or_illustrative() {
         |file: &str| fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let mut found = Vec::new();
     let mut marked = 0;
-    let all = ["docs", "docs/decisions", "examples"].into_iter().flat_map(documents);
+    let all = ["docs", "examples"].into_iter().flat_map(documents);
     for document in all.chain(["README.md".to_owned()]) {
         let text = read(&document);
         for block in blocks(&text) {

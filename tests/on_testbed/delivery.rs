@@ -79,7 +79,7 @@ impl Example {
             ("metadata.yaml", ": v2", format!(": {version}")),
             ("cluster-class/Chart.yaml", "version: v2", format!("version: {version}")),
             ("node-images/image.yaml", from, name.clone()),
-            ("cluster-addon/monitoring/values.yaml", "busybox:1.37.0", image.to_owned()),
+            ("cluster-addon/ccm/values.yaml", "busybox:1.37.0", image.to_owned()),
         ] {
             let file = format!("stack/releases/{name}/{file}");
             let text = fs::read_to_string(self.path(&file)).unwrap();
@@ -223,14 +223,13 @@ fn example_becomes_ready_and_upgrades_one_addon() {
 /// one test: a second example in the same workload clusters would conflict with it.)
 fn two_releases_of_one_commit_are_distinguished(example: &Example) {
     let settings = fs::read_to_string(example.path("clusterstack.yaml")).unwrap();
-    // With the gate, what moves before an upgrade cannot wait for what moves after it.
-    let depends = "  upgradeGate: \"Off\"\n  flux:\n    addons:\n      ccm: {dependsOn: [monitoring]}\n";
+    let depends = "  flux:\n    addons:\n      monitoring: {dependsOn: [ccm]}\n";
     example.write("clusterstack.yaml", &(settings + depends));
     example.derive("v3", "busybox:1.37.3");
     example.derive("v4", "busybox:1.37.4");
     commit_and_push(&example.path("stack"), &example.url(), "two releases");
     example.upgrade("v3");
-    let deployment = Object { kind: "deployment", namespace: "kube-system", name: "monitoring" };
+    let deployment = Object { kind: "deployment", namespace: "kube-system", name: "ccm" };
     let workload = example.testbed.workload("one").unwrap();
     let has = |image: &str| {
         let image = image.to_owned();
@@ -239,12 +238,12 @@ fn two_releases_of_one_commit_are_distinguished(example: &Example) {
     workload.wait(deployment, "the third release's image", TIMEOUT, has("busybox:1.37.3")).unwrap();
     example.all_ready();
 
-    example.suspend("one.monitoring", true);
+    example.suspend("one.ccm", true);
     example.upgrade("v4");
-    let ccm = Object { kind: "helmrelease", namespace: &example.namespace, name: "one.ccm" };
+    let monitoring = Object { kind: "helmrelease", namespace: &example.namespace, name: "one.monitoring" };
     let waits = |found: &Value| found.to_string().contains("is not ready according to readyExpr eval");
-    example.testbed.management().wait(ccm, "waiting for its dependency", TIMEOUT, waits).unwrap();
-    example.suspend("one.monitoring", false);
+    example.testbed.management().wait(monitoring, "waiting for its dependency", TIMEOUT, waits).unwrap();
+    example.suspend("one.ccm", false);
     workload.wait(deployment, "the fourth release's image", TIMEOUT, has("busybox:1.37.4")).unwrap();
     example.all_ready();
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 #[ignore = "it starts a testbed with Cluster API and takes minutes: make test-long"]
 fn commands_of_the_quickstart_work() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("docs/quickstart.md")).unwrap();
+    let text = fs::read_to_string(root.join("docs/learn/quickstart.md")).unwrap();
     // What follows is for other clusters.
     let (guide, _) = text.split_once("## Use your own management cluster").unwrap();
     let blocks = guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());

@@ -2,6 +2,7 @@
 //! operator's account has the permissions that it needs and no others.
 
 mod account;
+mod monitoring;
 mod policy;
 
 use std::collections::BTreeSet;
@@ -58,7 +59,7 @@ fn crds_are_exempt_from_prune_and_substitution() {
     for overlay in ["base", "own-namespace", "builtin-volume"] {
         let objects = objects(overlay);
         let definitions = of_kind(&objects, "CustomResourceDefinition");
-        assert_eq!(definitions.len(), 3);
+        assert_eq!(definitions.len(), 4);
         for definition in definitions {
             let annotations = &definition["metadata"]["annotations"];
             assert_eq!(annotations["kustomize.toolkit.fluxcd.io/prune"], "disabled");

@@ -18,7 +18,7 @@ impl Live {
         let testbed = Testbed::shared();
         let crds = stackflux(&["crds"]).stdout;
         testbed.management().apply(&crds).unwrap();
-        for crd in ["clusterstacks", "clusterstackreleases", "clusteraddons"] {
+        for crd in ["clusterstacks", "clusterstackreleases", "clusteraddons", "clusteraddonoverrides"] {
             let crd = format!("crd/{crd}.clusterstack.x-k8s.io");
             testbed.management().wait_established(&[&crd]).unwrap();
         }

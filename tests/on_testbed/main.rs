@@ -34,6 +34,9 @@ mod operator;
 #[cfg(test)]
 mod promote;
 #[cfg(test)]
+#[path = "../support/promtool.rs"]
+mod promtool;
+#[cfg(test)]
 mod publish;
 #[cfg(test)]
 #[path = "../support/push.rs"]

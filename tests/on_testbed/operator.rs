@@ -1,6 +1,7 @@
 //! The operator end to end, on real API servers and a real Flux.
 
 mod account;
+pub(crate) mod alerts;
 mod builtin;
 mod by_git;
 mod by_git_killed;
@@ -9,6 +10,7 @@ mod by_git_wanted;
 mod components;
 mod contract;
 mod deliver;
+mod dependencies;
 mod diary;
 mod diff_live;
 mod drift;
@@ -26,6 +28,7 @@ mod letgo;
 mod lies;
 mod lost;
 mod outages;
+mod overrides;
 pub(crate) mod platform;
 mod process;
 mod pull_requests;
@@ -45,3 +48,4 @@ mod tenants;
 mod truth;
 mod upgrades;
 mod upstream;
+mod values;

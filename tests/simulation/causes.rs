@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use stackflux::addons::kinds;
-use stackflux::api::ClusterStack;
+use stackflux::addons::{course, kind_of};
+use stackflux::api::{ClusterAddon, ClusterStack};
 use stackflux::foreign::capi::Cluster;
+use stackflux::gate::upgrade::Phase;
+use stackflux::inputs::overrides::Requests;
 use stackflux::inputs::platform::with_components;
 use stackflux::inputs::stack::Stack;
 use stackflux::names::ReleaseName;
@@ -223,8 +226,9 @@ fn of_addon(past: Past, object: &Value, kind: &str) -> Option<Cause> {
         .filter_map(|owner| past.with_uid("ClusterStack", text(&owner["uid"])))
         .collect();
     let is_suspended = stacks.iter().any(|stack| stack["spec"]["suspend"] == true);
-    let has_it =
-        has_addon((release, stacks.first().copied()), cluster, text(&metadata["labels"][ADDON]), kind)?;
+    let requested = past.named("ClusterAddonOverride", namespace, cluster_name);
+    let of = (release, stacks.first().copied());
+    let has_it = has_addon(of, (cluster, addon, requested), text(&metadata["labels"][ADDON]), kind)?;
     let by = text(&addon["metadata"]["uid"]).to_owned();
     // Nothing is uninstalled that was never installed.
     let cause = if is_never_installed(object) { Cause::Free } else { Cause::Counted("ClusterAddon", by) };
@@ -249,10 +253,11 @@ fn is_never_installed(object: &Value) -> bool {
     !is_installed && condition(object, "Ready").is_some_and(|(status, _)| status == "False")
 }
 
-/// Whether a release, with the components of its `ClusterStack`, has an addon for a Cluster as an object of this kind.
+/// Whether a release, with the components of its `ClusterStack`, has an addon for a Cluster as an object of this kind, at the stage
+/// that the status of the `ClusterAddon` has recorded.
 fn has_addon(
     (release, stack): (&Value, Option<&Value>),
-    cluster: &Value,
+    (cluster, status, requested): (&Value, &Value, Option<&Value>),
     addon: &str,
     kind: &str,
 ) -> Option<bool> {
@@ -263,7 +268,15 @@ fn has_addon(
     let stack = stack.and_then(|stack| Stack::new(&stack, None, std::iter::empty()).ok());
     let whole = stack.as_ref().map_or(Cow::Borrowed(&*content), |stack| with_components(stack, &content));
     let cluster = Cluster::new(cluster.clone()).ok()?;
-    Some(kinds(&whole, &cluster).iter().any(|(name, of)| name.as_str() == addon && of.as_str() == kind))
+    let requested = requested.and_then(|found| serde_json::from_value(found.clone()).ok()).map(Arc::new);
+    let requests = stack.as_ref().map(|stack| Requests::decide(requested.as_ref(), stack, &whole, &cluster));
+    let requests = requests.unwrap_or_default();
+    let status: ClusterAddon = serde_json::from_value(status.clone()).ok()?;
+    let namespace = text(&release["metadata"]["namespace"]);
+    let course = course(&status, (namespace, &whole), Phase::Steady);
+    let mut addons = course.addons(&whole, &cluster, &requests);
+    let is_kept = requests.keeps(addon);
+    Some(is_kept || addons.any(|of| of.name.as_str() == addon && kind_of(of).as_str() == kind))
 }
 
 /// The cause of the deletion of a `ClusterStackRelease`: it is unused, and retired or left by its deleted `ClusterStack`.

@@ -33,7 +33,7 @@ pub(crate) fn lines(server: &ApiServer, namespace: &str) -> Vec<String> {
         let end = End {
             object,
             names: &names,
-            is_ours: KINDS[kind].name.starts_with("ClusterStack") || KINDS[kind].name == "ClusterAddon",
+            is_ours: ["ClusterStack", "ClusterAddon"].iter().any(|ours| KINDS[kind].name.starts_with(ours)),
         };
         let mut fields = Vec::new();
         end.collect(&about, object, &mut fields);

@@ -19,7 +19,7 @@ use crate::repository::{COMMITS, loaded};
 use crate::wire::Seen;
 
 /// The kinds whose states a plan depends on, besides those of sources.
-const INPUTS: [&str; 3] = ["Cluster", "ClusterStack", "ClusterStackRelease"];
+const INPUTS: [&str; 4] = ["Cluster", "ClusterStack", "ClusterStackRelease", "ClusterAddonOverride"];
 /// The kinds of sources.
 const SOURCES: [&str; 3] = ["GitRepository", "OCIRepository", "HelmChart"];
 
@@ -111,8 +111,10 @@ fn check_plan(server: &ApiServer, position: usize, known: &Known) -> Result<(), 
             continue;
         }
         for &stacks in &inputs[1] {
-            for &releases in &inputs[2] {
-                let objects = objects(server, [clusters, stacks, releases], position);
+            let others =
+                inputs[2].iter().flat_map(|of| inputs[3].iter().map(move |requests| (*of, *requests)));
+            for (releases, requests) in others {
+                let objects = objects(server, [clusters, stacks, releases, requests], position);
                 let Some(plan) = planned(&objects, &cluster, applied) else { continue };
                 if plan == named {
                     return Ok(());
@@ -136,7 +138,7 @@ fn named(addon: &Value) -> (String, String, String) {
 
 /// The objects that a plan depends on: the inputs at their positions, and the sources and the names of Helm releases at that of
 /// the status.
-fn objects(server: &ApiServer, at: [usize; 3], now: usize) -> Vec<Value> {
+fn objects(server: &ApiServer, at: [usize; 4], now: usize) -> Vec<Value> {
     let inputs = INPUTS.into_iter().zip(at);
     let all = inputs.chain(SOURCES.into_iter().map(|kind| (kind, now)));
     let of_kind = |(kind, at): (&'static str, usize)| {

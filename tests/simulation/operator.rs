@@ -171,6 +171,7 @@ impl Operator {
             "ClusterStack" => feed(context, &caches.stacks, event, enqueue::on_stack_event),
             "ClusterStackRelease" => feed(context, &caches.releases, event, enqueue::on_release_event),
             "ClusterAddon" => feed(context, &caches.addons, event, enqueue::on_addon_event),
+            "ClusterAddonOverride" => feed(context, &caches.overrides, event, enqueue::on_override_event),
             "Cluster" => feed(context, &caches.clusters, event, enqueue::on_cluster_event),
             "KubeadmControlPlane" => feed(context, &self.control_planes, event, on_control_plane_event),
             other => {
@@ -374,6 +375,7 @@ fn late(context: &Context) -> Vec<Late> {
         of(&caches.stacks, enqueue::on_stack_event),
         of(&caches.releases, enqueue::on_release_event),
         of(&caches.addons, enqueue::on_addon_event),
+        of(&caches.overrides, enqueue::on_override_event),
         of(&caches.clusters, enqueue::on_cluster_event),
         of(&caches.namespaces, enqueue::on_namespace_event),
         of(caches.flux.of(FluxKind::GitRepository), enqueue::on_flux_event),

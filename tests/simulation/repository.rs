@@ -37,6 +37,12 @@ pub(crate) const PATCHED: &str = "docker-demo-1-34-v6";
 pub(crate) const COMPONENTS: &str = "docker-demo-1-34-v7";
 /// The same with another commit, without the artifact, and with a chart instead of manifests.
 pub(crate) const OTHER_COMPONENTS: &str = "docker-demo-1-34-v8";
+/// The second release with other content of all addons but `cni`.
+pub(crate) const ALL_OTHER: &str = "docker-demo-1-34-v9";
+/// [`PATCHED`] with a chart that is installed before an upgrade and deleted again.
+pub(crate) const HELPED: &str = "docker-demo-1-34-v10";
+/// The second release with other content of `monitoring`, which is deleted and installed again.
+pub(crate) const AGAIN: &str = "docker-demo-1-34-v11";
 /// A release with an invalid file.
 pub(crate) const BROKEN: &str = "docker-demo-1-34-v5";
 
@@ -51,7 +57,7 @@ pub(crate) struct Commit {
 }
 
 /// The commits in order.
-pub(crate) const COMMITS: [Commit; 6] = [
+pub(crate) const COMMITS: [Commit; 8] = [
     Commit { id: "1111111111111111111111111111111111111111", releases: &[V1], mutated: None },
     Commit { id: "2222222222222222222222222222222222222222", releases: &[V1, V2], mutated: None },
     Commit {
@@ -64,6 +70,12 @@ pub(crate) const COMMITS: [Commit; 6] = [
     Commit {
         id: "6666666666666666666666666666666666666666",
         releases: &[V1, V2, COMPONENTS, OTHER_COMPONENTS],
+        mutated: None,
+    },
+    Commit { id: "7777777777777777777777777777777777777777", releases: &[V1, V2, ALL_OTHER], mutated: None },
+    Commit {
+        id: "8888888888888888888888888888888888888888",
+        releases: &[V1, V2, HELPED, AGAIN],
         mutated: None,
     },
 ];

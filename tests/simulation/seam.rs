@@ -22,6 +22,8 @@ pub(crate) enum Guard {
     DeletionUid,
     /// The cause of a deletion is asked of the API server.
     CauseAskedAgain,
+    /// The requests of the owner of a Cluster are asked of the API server before an addon is removed.
+    RequestsAskedAgain,
     /// The Clusters are listed before an unused release is deleted.
     UsersListed,
     /// The status counts a deletion before it happens.
@@ -58,6 +60,11 @@ pub(crate) fn answer(cluster: &mut Cluster, call: &Call, process: Process) -> An
             cluster.server.answer(&any)
         }
         (Some(Guard::CauseAskedAgain), "GET") => from_cache(cluster, call, process),
+        (Some(Guard::RequestsAskedAgain), "GET")
+            if ApiServer::place_of(call).0 == number("ClusterAddonOverride") =>
+        {
+            from_cache(cluster, call, process)
+        }
         (Some(Guard::UsersListed), "GET") if is_list(call) => from_cache(cluster, call, process),
         (Some(Guard::StatusBeforePrune), "PATCH") if counts_deletions(call) => {
             cluster.server.clone().answer(call)

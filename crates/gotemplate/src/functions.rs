@@ -197,9 +197,24 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns the reason why a function of slim-sprig is left out, if the name is such a function.
+/// Functions that Helm adds for its charts, with what to use instead.
+const OF_HELM: &[(&str, &str)] = &[
+    ("toYaml", "only Helm has it: use toJson, because JSON is YAML"),
+    ("fromYaml", "only Helm has it: refer to the fields of the data"),
+    ("fromJson", "only Helm has it: refer to the fields of the data"),
+    ("include", "only Helm has it: use {{ template \"name\" . }}, whose text cannot be piped"),
+    ("tpl", "only Helm has it: write its template here, because texts of the data are not rendered"),
+    (
+        "required",
+        "only Helm has it: a field that does not exist is an error already; use {{ fail \"why\" }} for your own message",
+    ),
+    ("lookup", "only Helm has it: a template reads only the data that it is given"),
+];
+
+/// Returns the reason why a function of slim-sprig or Helm is left out, if the name is such a function.
 pub(super) fn why_refused(name: &str) -> Option<&'static str> {
-    REFUSED.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason)
+    let of_helm = || OF_HELM.iter().find(|(helm, _)| *helm == name).map(|(_, instead)| *instead);
+    REFUSED.iter().find(|(_, names)| names.contains(&name)).map(|(reason, _)| *reason).or_else(of_helm)
 }
 
 /// Suggests the name of the function that was probably meant.

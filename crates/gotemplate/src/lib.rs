@@ -60,6 +60,12 @@ impl Template {
         &self.0.name
     }
 
+    /// Returns the source.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
     /// Returns everything that the template can read from the data, whichever branches it takes.
     #[must_use]
     pub fn fields(&self) -> &BTreeSet<FieldPath> {

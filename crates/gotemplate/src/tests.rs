@@ -165,6 +165,16 @@ fn error_names_its_position() {
     );
     let error = Template::parse("t", "{{ now }}").expect_err("a refused function");
     assert!(error.message.contains("another answer tomorrow"), "{error}");
+    for (source, instead) in [
+        ("{{ toYaml .a }}", "use toJson"),
+        ("{{ include \"a\" . }}", "use {{ template"),
+        ("{{ tpl .a . }}", "texts of the data are not rendered"),
+        ("{{ required \"a\" .a }}", "use {{ fail"),
+        ("{{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}", "only the data that it is given"),
+    ] {
+        let error = Template::parse("t", source).expect_err("a function of Helm");
+        assert!(error.message.contains("only Helm has it") && error.message.contains(instead), "{error}");
+    }
     let error = render("é\n  é: {{ div 1 0 }}").expect_err("a division");
     let RenderError::Failed { place, .. } = error else { panic!("{error}") };
     assert_eq!((place.position.line, place.position.column), (2, 9));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::ClusterStack;
+use crate::inputs::overrides::Requests;
 use crate::names::Key;
 
 /// An object that Flux applies from a repository, with these changes.
@@ -61,9 +62,9 @@ fn removal_of_a_file_is_counted_once() {
         let objects = [applied_by_flux("HelmRelease", "old", object)];
         let without_file = is_requested.then(|| (FluxKind::HelmRelease, "c1.old".to_owned()));
         let without_file = without_file.into_iter().collect();
-        let release = BTreeMap::new();
-        let facts =
-            PruneFacts { addon: &addon, release, objects: &objects, by_git, without_file: &without_file };
+        let (release, deleted) = (BTreeMap::new(), BTreeSet::new());
+        let (objects, without_file, requests) = (&objects, &without_file, &Requests::default());
+        let facts = PruneFacts { addon: &addon, release, deleted, requests, objects, by_git, without_file };
         let found = candidates(&facts, |_| is_turn);
         let [found] = &found[..] else { panic!("{why}: {found:?}") };
         let reason = found.hold.as_ref().map(|hold| hold.reason);

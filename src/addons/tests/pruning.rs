@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::inputs::overrides::Requests;
 use crate::names::AddonName;
 
 /// An object of a removed addon.
@@ -76,6 +77,8 @@ fn found(objects: &[Arc<FluxObject>], without_file: &[&'static str], is_turn: bo
     let facts = PruneFacts {
         addon: &addon,
         release: BTreeMap::from([(&cni, FluxKind::HelmRelease), (&csi, FluxKind::Kustomization)]),
+        deleted: BTreeSet::new(),
+        requests: &Requests::default(),
         objects,
         by_git: false,
         without_file: &without_file.iter().map(|name| (FluxKind::HelmRelease, (*name).to_owned())).collect(),
@@ -153,17 +156,31 @@ fn prune_needs_unchanged_cluster_and_addon() {
     let as_before = Some((json!({}), json!({})));
     let with_cluster = |changes: Value| Some((changes, json!({})));
     let with_addon = |changes: Value| Some((json!({}), changes));
+    let stage = json!({"name": "old", "action": "delete", "phase": "done"});
     for (live, expected, why) in [
         (as_before, true, "both are as in the cache"),
         (with_cluster(class("openstack-scs-1-32-v3")), false, "the Cluster has another class"),
         (with_cluster(json!({"spec": {"topology": null}})), false, "it has no class"),
         (with_cluster(json!({"metadata": {"uid": "d"}})), false, "it is another Cluster"),
         (with_cluster(json!({"metadata": {"labels": {"gpu": "true"}}})), false, "it has other labels"),
+        (
+            with_cluster(json!({"spec": {"topology": {"version": "v1.33.0"}}})),
+            false,
+            "it has another version",
+        ),
         (with_cluster(deleted()), false, "it is being deleted"),
         (with_cluster(json!({"spec": {"paused": true}})), false, "it is paused"),
         (with_addon(json!({"metadata": {"uid": "b"}})), false, "it is another ClusterAddon"),
         (with_addon(json!({"spec": {"suspend": true}})), false, "the ClusterAddon is suspended"),
         (with_addon(deleted()), false, "the ClusterAddon is being deleted"),
+        (with_addon(json!({"status": {"hook": "AfterClusterUpgrade"}})), false, "other stages run"),
+        (with_addon(json!({"status": {"stages": [stage]}})), false, "the stages have come further"),
+        (
+            with_addon(json!({"status": {"release": {"applied": "v2"}}})),
+            false,
+            "another release is delivered",
+        ),
+        (with_addon(json!({"status": {"ready": true}})), true, "only what does not matter has changed"),
         (None, false, "both are gone"),
     ] {
         let live = live.map(|(one, other)| (cluster(&one), cluster_addon(&other)));

@@ -303,3 +303,14 @@ fn moving_content_is_judged_by_what_flux_has_applied() {
         assert_eq!(verdict == Verdict::Applied, is_applied, "{source}: {verdict:?}");
     }
 }
+
+/// Nothing else may happen at the time at which a delivery that fails becomes an issue.
+#[test]
+fn failing_delivery_is_looked_at_again() {
+    let scene = Scene::new();
+    let facts = scene.facts();
+    let failures = [("cni".to_owned(), "refused".to_owned())].into();
+    let outcome = roll_up(&facts, &Receipts { failures, ..written() }, &Pruning::default());
+    let next = outcome.next.map(|next| next.duration_since(facts.snapshot.now).as_mins());
+    assert_eq!(next, Some(5));
+}

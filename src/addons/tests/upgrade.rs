@@ -127,7 +127,7 @@ fn decided(scene: &Scene) -> (Phase, Option<HookChange>, usize) {
     let mut facts = scene.facts();
     let contents = scene.fixture.contents("v1");
     let inputs = ReleaseInputs { stack: &scene.fixture.stack, release: &scene.release, contents: &contents };
-    judge_upgrade(&mut facts, Some(&inputs)).unwrap();
+    judge_waits(&mut facts, Some(&inputs)).unwrap();
     let held = facts.plan().unwrap().held().len();
     (facts.upgrade.phase, decide(&facts).hook, held)
 }

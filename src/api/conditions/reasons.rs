@@ -79,7 +79,7 @@ reasons! {
         "Give both ClusterStacks the same `delivery.git`, or set the Cluster's class back.";
     PushFailed:
         "The operator could not read the Git repository, push to it or open a pull request, and tries again.",
-        "Read the message, which has the answer of the Git server or the forge; docs/git-servers.md says what to do.";
+        "Read the message, which has the answer of the Git server or the forge; docs/reference/servers.md says what to do.";
     FileEdited:
         "Another author changed, added or removed a file that stackflux writes in the Git repository, so stackflux \
         does not change the file.",
@@ -92,7 +92,7 @@ reasons! {
         "A Secret that the ClusterStack names is missing, cannot be read by the operator, or has missing or invalid \
         data.",
         "Create or correct the Secret as the message says, and grant the operator the Role in \
-        docs/operator-and-git.md for it.";
+        docs/reference/servers.md for it.";
     Published:
         "The stack repository has every upstream release that the ClusterStack offers, except held ones.",
         "No action required.";
@@ -114,12 +114,30 @@ reasons! {
     DependencyInvalid:
         "An addon is to wait for something that the Cluster does not have, or that cannot be waited for.",
         "Correct the dependsOn that the message names, in the ClusterStack or in components.yaml of a new release.";
+    WaitingForDependency:
+        "The addon keeps what is installed until an addon that it depends on is applied with the planned content.",
+        "Wait; if this takes long, look at the addon that the message names: the message says what it lacks.";
     ComponentInvalid:
         "A component of the ClusterStack cannot be used, or an addon waits for one that cannot, so that Clusters keep what they have of it.",
         "Correct the entry of spec.components.repositories that the message names.";
+    SettingsInvalid:
+        "A field in spec.flux.addons of the ClusterStack is not for an addon of this form, or is beyond a limit, so that Clusters keep what they have of the addon.",
+        "Correct or remove the field that the message names.";
+    Accepted:
+        "All requests for the addons of the Cluster are accepted.",
+        "No action required.";
+    OverrideRefused:
+        "A request for an addon of the Cluster is refused: the addon stays as it is if the request was accepted before, and is as without the request otherwise.",
+        "Correct the field of the ClusterAddonOverride that the message names, remove the request, or ask the owner of the ClusterStack to allow it in spec.flux.addons.<name>.overridable.";
+    ClusterNotFound:
+        "The namespace has no Cluster of this name.",
+        "Create the Cluster, or give the ClusterAddonOverride the name of an existing one.";
     KubernetesVersionMismatch:
         "The Cluster's Kubernetes version differs from the version that its class's release is for.",
         "Change spec.topology.version and the class together, to a release and its Kubernetes version.";
+    WaitingForStage:
+        "The addon keeps what is installed until its turn in the stages of the release.",
+        "Wait; if this takes long, look at `status.stages` of the ClusterAddon and at the addons whose turn it is.";
     WaitingForUpgrade:
         "The addon keeps what is installed until an upgrade of the Cluster to another Kubernetes version gets so far.",
         "Wait; the message says for what.";
@@ -191,6 +209,9 @@ reasons! {
     ManifestInvalid:
         "The chart renders YAML that Flux cannot read, such as a mapping with a duplicate key.",
         "Fix the template of the chart in a new release: no retry helps.";
+    TemplateFailed:
+        "A template of the chart fails with the values that it gets.",
+        "Correct the template that the message names in a new release, or the value that it reads: no retry helps.";
     RefusedByChart:
         "The chart refuses its values: a template calls `fail` or `required`, or the values do not match its schema.",
         "Set what the message asks for, in the values template of a new release or in the field of the Cluster that it reads.";

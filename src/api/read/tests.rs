@@ -50,8 +50,8 @@ fn unknown_fields_are_all_named_with_their_lines() {
     assert_eq!(
         refusal(&text),
         "line 12, column 5: spec.flux.Interval: unknown field, did you mean interval?\n\
-         line 15, column 9: spec.flux.addons.cni.after: unknown field, known are dependsOn, driftDetection, preset, \
-         suspend, timeout, wait"
+         line 15, column 9: spec.flux.addons.cni.after: unknown field, known are decryption, dependsOn, \
+         driftDetection, overridable, postRenderers, preset, suspend, timeout, values, valuesFrom, wait"
     );
     let text = with("spec:", "extra: 1\nspec:");
     assert_eq!(refusal(&text), "line 6, column 1: extra: unknown field, known are spec, status");
@@ -151,4 +151,11 @@ proptest! {
         text.replace_range(at..(at + length).min(GOOD.len()), &with);
         let _ = ClusterStack::from_yaml(&text);
     }
+}
+
+#[test]
+fn values_of_an_addon_may_have_nulls() {
+    let text = with("dependsOn: [ccm]", "values: {proxy: null, a: {b: [1]}}");
+    let values = &ClusterStack::from_yaml(&text).unwrap().spec.flux.addons["cni"].values;
+    assert_eq!(serde_json::to_string(values).unwrap(), r#"{"proxy":null,"a":{"b":[1]}}"#);
 }

@@ -1,5 +1,6 @@
 //! The offline check: the same rules, without an API server.
 
+mod addons;
 mod platform;
 
 use std::fmt;
@@ -7,18 +8,18 @@ use std::fmt;
 use super::{
     ADDON_NAMES, AUTHOR, BRANCH, BUILTIN_SECRET, CERTIFICATES_OF_OCI, CHANNEL, COMPONENT_URL, CREDENTIALS,
     EITHER_SOURCE, GIT_DELIVERY, HTTP_URL, INSECURE, KUBERNETES_VERSION, MAX_ADDONS, MAX_CREDENTIALS,
-    MAX_LABEL, MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME, ONE_REFERENCE, PATH,
-    PATH_OF_REFERENCE, PROVIDER, PROVIDER_OF_ADDRESS, PROVIDER_REFERENCE, PUSH, REVISION_HISTORY, Rule,
-    SECRET_KEY, SECRET_NAME, UPSTREAM, UPSTREAM_URL, URL, VERIFY_GIT, VERIFY_OCI, VERSIONS,
-    VERSIONS_OF_CHANNEL,
+    MAX_LABEL, MAX_PATH, MAX_PATHS, MAX_VERSIONS, NAME, NAMESPACE, NO_SELF_DEPENDENCY, OBJECT_NAME,
+    ONE_REFERENCE, PATH, PATH_OF_REFERENCE, PROVIDER, PROVIDER_OF_ADDRESS, PROVIDER_REFERENCE, PUSH,
+    REVISION_HISTORY, Rule, SECRET_KEY, SECRET_NAME, UPSTREAM, UPSTREAM_URL, URL, VALUE_PATHS, VERIFY_GIT,
+    VERIFY_OCI, VERSIONS, VERSIONS_OF_CHANNEL,
 };
 use crate::api::components::{
     ComponentCredentials, ComponentProvider, ComponentSettings, ComponentSignatures, ComponentVerification,
 };
 use crate::api::git_commit::{GitCommit, LocalReference};
 use crate::api::{
-    ClusterStack, ClusterStackSpec, Delivery, DeliveryMode, FluxSettings, GitDelivery, GitReference,
-    GitSource, KubeConfig, StackSource, Upstream,
+    ClusterAddonOverride, ClusterStack, ClusterStackSpec, Delivery, DeliveryMode, FluxSettings, GitDelivery,
+    GitReference, GitSource, KubeConfig, StackSource, Upstream,
 };
 use crate::names::credentials::has_credentials;
 use crate::names::{AddonName, CUSTOM, Namespace, ObjectName, STABLE};
@@ -48,6 +49,19 @@ impl ClusterStack {
     pub fn validate(&self) -> Vec<Violation> {
         let mut violations = Violations::default();
         violations.spec(&self.spec);
+        violations.0
+    }
+}
+
+impl ClusterAddonOverride {
+    /// Lists all rules that the object breaks. The API server refuses the object for the same rules.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Violation> {
+        let mut violations = Violations::default();
+        let names = &self.spec.addons;
+        let are_names =
+            names.len() <= MAX_ADDONS && names.keys().all(|name| name.parse::<AddonName>().is_ok());
+        violations.check(are_names, "spec.addons", ADDON_NAMES);
         violations.0
     }
 }
@@ -148,8 +162,11 @@ impl Violations {
         let itself = flux.addons.iter().any(|(name, addon)| addon.depends_on.contains(name));
         self.check(!itself, "spec.flux.addons", NO_SELF_DEPENDENCY);
         for (name, addon) in &flux.addons {
-            let others = addon.depends_on.len() <= MAX_ADDONS && addon.depends_on.iter().all(is_addon);
-            self.check(others, &format!("spec.flux.addons[{name}].dependsOn"), ADDON_NAMES);
+            self.addon(addon, &format!("spec.flux.addons[{name}]"));
+            let paths = &addon.overridable.values;
+            let are_paths =
+                paths.len() <= MAX_PATHS && paths.iter().all(|path| VALUE_PATHS.fits(path, MAX_PATH));
+            self.check(are_paths, &format!("spec.flux.addons[{name}].overridable.values"), VALUE_PATHS);
         }
     }
 

@@ -95,7 +95,7 @@ fn branch_rule_agrees_with_git() {
 
 #[test]
 fn pattern_is_that_of_cel() {
-    assert_eq!(PATTERNS.len(), 15, "each pattern compiles");
+    assert_eq!(PATTERNS.len(), 18, "each pattern compiles");
     for (rule, longest, good, bad) in [
         (PROVIDER, 63, "a1", "a-"),
         (KUBERNETES_VERSION, 15, "1.34", "1x34"),
@@ -103,10 +103,13 @@ fn pattern_is_that_of_cel() {
         (AUTHOR, 255, "Ann", "Ann\n"),
         (SECRET_NAME, 253, "{cluster}-kubeconfig", "cluster"),
         (SECRET_KEY, 253, "value", "a/b"),
+        (NAME_FOR_CLUSTER, 253, "proxy-{cluster}", "{cluster}{cluster}"),
+        (TARGET_PATH, 250, r"proxy.http\.url[0]", "a[x]"),
         (UPSTREAM_URL, 2048, "oci://host/stacks", "oci://host/stacks:v1"),
         (COMPONENT_URL, 2048, "https://git.example.org/team", "https://me@git.example.org"),
         (GIT_COMPONENT, 2048, "ssh://git@git.example.org/a.git", "oci://registry.example.org/a"),
         (OCI_COMPONENT, 2048, "oci://registry.example.org:5000/a", "oci://registry.example.org/a:v1"),
+        (VALUE_PATHS, 253, "a.b", "a..b"),
         (COMMIT, 64, "9f1c2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b", "9f1c"),
         (
             MANIFEST_DIGEST,

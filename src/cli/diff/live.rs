@@ -19,7 +19,7 @@ use kube::Resource as _;
 use serde::Serialize;
 
 use super::{Format, HeldClass, text};
-use crate::addons::{Candidate, PruneFacts, candidates, desired_addon, kinds, reported_without_file};
+use crate::addons::{Candidate, PruneFacts, candidates, desired_addon, reported_without_file};
 use crate::api::{ClusterAddon, ClusterStackRelease};
 use crate::cli::error::CliError;
 use crate::cli::live::loaded::Loaded;
@@ -229,9 +229,10 @@ impl<'a> Live<'a> {
             };
             let objects = self.found.objects.around(addon, &Plan::default());
             let without_file = reported_without_file(addon, &objects);
-            let (release, by_git) =
-                (kinds(prepared.inputs().release, &cluster.cluster), prepared.git().is_some());
-            let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
+            let inputs = prepared.inputs();
+            let requests = &cluster.requests(inputs.stack, inputs.release);
+            let facts = PruneFacts::recorded(addon, &inputs, (&cluster.cluster, requests), &without_file);
+            let facts = PruneFacts { objects: &objects, by_git: prepared.git().is_some(), ..facts };
             candidates(&facts, |_| true).iter().any(Candidate::is_due)
         })
     }

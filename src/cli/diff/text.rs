@@ -7,8 +7,9 @@ use anstyle::{AnsiColor, Style};
 use super::{Differences, HeldClass};
 use crate::compare::change::Change;
 use crate::compare::files::{FileChange, Lines, VendoredChange};
+use crate::compare::moments::Moments;
 use crate::compare::parts::{ChartChange, ChartName, Part};
-use crate::compare::plans::{ChangeKind, ClusterChange, Effect, HeldAddon, Moments, ObjectChange, Plans};
+use crate::compare::plans::{ChangeKind, ClusterChange, Effect, HeldAddon, ObjectChange, Plans};
 use crate::plan::existing::advice;
 use crate::release::finding::Printable;
 
@@ -185,6 +186,9 @@ impl Text<'_> {
             };
             let (before, after) = (list(before), list(after));
             self.line(&format!("  Before the upgrade to {version}: {before}; after it: {after}{twice}"));
+        }
+        for (sentence, addons) in cluster.on_the_way.sentences() {
+            self.line(&format!("  {sentence}: {}", addons.join(", ")));
         }
         for (sentence, addons) in sentences {
             if !addons.is_empty() {

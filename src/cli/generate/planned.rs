@@ -15,7 +15,6 @@ use crate::cli::live::present::Present;
 use crate::cli::releases::{Found, Pins, Releases};
 use crate::cli::{clusters, objects};
 use crate::gate::Hold;
-use crate::gate::upgrade::Phase;
 use crate::inputs::acceptance::accept;
 use crate::inputs::content::{self, Existing};
 use crate::inputs::defaults::Defaults;
@@ -23,8 +22,13 @@ use crate::inputs::platform;
 use crate::inputs::stack::Stack;
 use crate::inputs::{ClusterInputs, ReleaseInputs};
 use crate::names::ReleaseName;
+use crate::plan::stages::Course;
 use crate::plan::{self, Held, Plan};
+use crate::release::finding::listed;
 use crate::sink::layout::ClusterName;
+
+/// Maximum number of Clusters that an error names.
+const MAX_NAMED: usize = 5;
 
 /// The inputs of a plan, except for the objects that were written before.
 pub(super) enum Inputs {
@@ -63,7 +67,7 @@ impl Inputs {
         let objects = objects::read(&arguments.filename)?;
         let clusters = clusters::among(&objects)?;
         let wanted = wanted(arguments, &releases, &clusters)?;
-        let Some(first) = wanted.first() else { return Err(nothing_wanted()) };
+        let Some(first) = wanted.first() else { return Err(nothing_wanted(&clusters)) };
         let (settings, stack) =
             arguments.stack.stack(first, objects.iter().map(|sourced| &sourced.object))?;
         let pins = Pins { revision: arguments.revision.clone(), path: stack.source.path.clone() };
@@ -88,23 +92,24 @@ impl Files {
         let Self { stack, found, clusters, .. } = self;
         let mut existing = Existing::default();
         self.existing.iter().chain(written).for_each(|object| existing.insert(object));
-        let mut plan = plan::stack(stack)?;
+        let (mut plan, mut warnings) = (plan::stack(stack)?, self.warnings.clone());
         for release in found.releases.values() {
             let whole = accept(stack, release)?;
             let contents = content::resolve(stack, &whole, &found.catalog, &existing)?;
             let inputs = ReleaseInputs { stack, release: &whole, contents: &contents };
             plan.merge(plan::release(&inputs)?)?;
+            warnings.extend(report::about_dependencies(stack, &whole));
             let class = release.name.class_name();
             for cluster in clusters.iter().filter(|cluster| stack.is_class(&class, &cluster.cluster)) {
                 let cluster = cluster.clone().with_installed_of(self.existing.iter().chain(written));
-                plan.merge(plan::cluster(&inputs, &cluster, phase(stack, &cluster))?)?;
+                warnings.extend(clusters::about_requests(stack, &whole, &cluster));
+                plan.merge(plan::cluster(&inputs, &cluster, &course(stack, &cluster))?)?;
             }
         }
         let classes: Vec<String> = found.releases.keys().map(ReleaseName::class_name).collect();
         let is_elsewhere =
             |cluster: &&ClusterInputs| !classes.iter().any(|class| stack.is_class(class, &cluster.cluster));
         let others: Vec<&ClusterInputs> = clusters.iter().filter(is_elsewhere).collect();
-        let mut warnings = self.warnings.clone();
         warnings.extend(others.iter().map(|cluster| report::skipped(stack, cluster)));
         warnings.extend(report::about_releases(found.releases.values()));
         warnings.extend(platform::problems(stack, found.releases.values()));
@@ -113,9 +118,11 @@ impl Files {
     }
 }
 
-/// Returns the phase of the upgrade of a Cluster, as far as the inputs show it: without its control plane there is none.
-fn phase(stack: &Stack, cluster: &ClusterInputs) -> Phase {
-    Upgrade::new(&cluster.cluster, stack.upgrade_gate.into(), ControlPlane::of(cluster, None)).phase
+/// Returns the course of a Cluster whose stages have ended, in the phase of its upgrade as far as the inputs show it: without its
+/// control plane there is none.
+fn course(stack: &Stack, cluster: &ClusterInputs) -> Course {
+    let control_plane = ControlPlane::of(cluster, None);
+    Course::ended(Upgrade::new(&cluster.cluster, stack.upgrade_gate.into(), control_plane).phase)
 }
 
 fn name(cluster: &ClusterInputs) -> Result<ClusterName, CliError> {
@@ -143,6 +150,7 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
     for shared in stacks.shared() {
         planned.plan.merge(shared.plan.clone())?;
     }
+    let mut requests = Vec::new();
     for cluster in &present.clusters {
         let Some(prepared) = stacks.of_cluster(cluster) else {
             planned.elsewhere.insert(name(cluster)?);
@@ -153,11 +161,16 @@ fn exported(present: &Present, releases: &Releases, written: &[Value]) -> Result
             continue;
         }
         let inputs = prepared.inputs();
-        planned.plan.merge(plan::cluster(&inputs, cluster, phase(inputs.stack, cluster))?)?;
+        requests.extend(clusters::about_requests(inputs.stack, inputs.release, cluster));
+        planned.plan.merge(plan::cluster(&inputs, cluster, &course(inputs.stack, cluster))?)?;
     }
     planned.warnings = report::about_settings(object, known(releases).as_deref(), stacks.in_use());
     planned.warnings.extend(report::about_releases(stacks.in_use()));
+    for inputs in stacks.inputs() {
+        planned.warnings.extend(report::about_dependencies(inputs.stack, inputs.release));
+    }
     planned.warnings.extend(stacks.component_problems());
+    planned.warnings.extend(requests);
     Ok(planned)
 }
 
@@ -198,7 +211,38 @@ fn wanted(
     Ok(names.into_iter().filter(|name| arguments.release.contains(name) || is_used(name)).collect())
 }
 
-fn nothing_wanted() -> CliError {
-    CliError::usage("no release of this stack repository is used by a Cluster in the files given")
+fn nothing_wanted(clusters: &[ClusterInputs]) -> CliError {
+    let class = |cluster: &ClusterInputs| {
+        let class = cluster.cluster.class().map(|class| class.name);
+        format!("{} has {}", cluster.cluster.key(), class.unwrap_or_else(|| "no class".to_owned()))
+    };
+    let classes: Vec<String> = clusters.iter().map(class).collect();
+    let what =
+        if classes.is_empty() { "no Clusters are given".to_owned() } else { listed(&classes, MAX_NAMED) };
+    CliError::usage(format!("no release of this stack repository is used by a Cluster in the files: {what}"))
         .hint("name one with --release, or give Clusters with --filename")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::foreign::capi::Cluster;
+
+    #[test]
+    fn unused_releases_error_lists_the_classes() {
+        let cluster = |name: &str, topology: Value| {
+            let cluster = Cluster::new(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+                "metadata": {"namespace": "demo", "name": name}, "spec": {"topology": topology},
+            }));
+            ClusterInputs::new(cluster.unwrap(), |_| None)
+        };
+        let clusters =
+            [cluster("one", json!({"classRef": {"name": "quick-start"}})), cluster("two", json!({}))];
+        let error = nothing_wanted(&clusters).to_string();
+        assert!(error.ends_with("in the files: demo/one has quick-start, demo/two has no class"), "{error}");
+        assert!(nothing_wanted(&[]).to_string().ends_with("no Clusters are given"));
+    }
 }

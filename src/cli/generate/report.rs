@@ -7,8 +7,8 @@ use crate::cli::terminal;
 use crate::inputs::ClusterInputs;
 use crate::inputs::stack::Stack;
 use crate::names::{AddonName, Key, ReleaseName};
-use crate::plan::Plan;
-use crate::release::{Action, Release};
+use crate::plan::{Plan, held_by_operator};
+use crate::release::{Action, Addon, Release};
 use crate::subscription::offered;
 
 /// Reports what a plan leaves out.
@@ -77,18 +77,34 @@ pub(super) fn about_releases<'a>(releases: impl Iterator<Item = &'a Release> + C
         })
     });
     let staged = releases.filter_map(|release| {
-        let addons = without_effect(release);
+        let addons = deleted(release);
         let (name, listed) = (&release.name, addons.join(", "));
         (!addons.is_empty()).then(|| {
-            format!("{name}: the action delete has no effect yet; clusteraddon.yaml has it for {listed}")
+            format!(
+                "{name}: stages delete {listed}; the output has what a cluster has when all stages have ended"
+            )
         })
     });
     packed.chain(staged).chain(waits).collect()
 }
 
-/// Returns the addons with stages that a plan ignores, each once: only the operator acts on the phases of a cluster's
-/// life.
-fn without_effect(release: &Release) -> Vec<String> {
+/// Returns the warnings about what addons wait for and that no Flux object can say.
+pub(super) fn about_dependencies(stack: &Stack, release: &Release) -> Vec<String> {
+    let of = |addon: &Addon| {
+        let needed = held_by_operator(stack, release, addon);
+        let needed: Vec<&str> = needed.into_iter().map(AddonName::as_str).collect();
+        (!needed.is_empty()).then(|| {
+            let (name, of, needed) = (&release.name, &addon.name, needed.join(" and "));
+            format!(
+                "{name}: {of} waits for {needed} only with the operator: dependsOn of Flux cannot express it"
+            )
+        })
+    };
+    release.addons.iter().filter_map(of).collect()
+}
+
+/// Returns the addons that a stage deletes, each once: only the operator runs through stages.
+fn deleted(release: &Release) -> Vec<String> {
     let stages = release.stages.values().flatten().filter(|stage| stage.action == Action::Delete);
     let addons: BTreeSet<&AddonName> = stages.map(|stage| &stage.addon).collect();
     addons.into_iter().map(ToString::to_string).collect()

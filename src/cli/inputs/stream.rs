@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease, SourcePlacement};
+use crate::api::{
+    self, ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease, SourcePlacement,
+};
 use crate::cli::clusters;
 use crate::cli::error::CliError;
 use crate::cli::live::present::Present;
@@ -73,6 +75,9 @@ pub(super) fn write(present: &Present) -> Result<String, CliError> {
         let related =
             ["ControlPlane", "InfraCluster"].into_iter().filter_map(|root| cluster.data().get(root));
         objects.extend(related.cloned().map(stripped));
+        if let Some(requested) = cluster.requested() {
+            objects.push(requests(requested)?);
+        }
         objects.extend(cluster.all_installed().map(|(name, names)| installed(cluster, name, names)));
     }
     Ok(canonical::documents(objects.iter()))
@@ -87,6 +92,19 @@ fn ours(object: &impl Serialize, kind: &str) -> Result<Value, CliError> {
         object.insert("kind".to_owned(), json!(kind));
     }
     Ok(stripped(value))
+}
+
+/// Serializes the requests for the addons of a Cluster with what the plan reads of the status: what was accepted before.
+fn requests(requested: &ClusterAddonOverride) -> Result<Value, CliError> {
+    let mut value = ours(requested, "ClusterAddonOverride")?;
+    let in_effect = requested.spec.addons.keys().map(|addon| (addon, requested.in_effect(addon)));
+    let in_effect = in_effect.filter(|(_, fields)| !fields.is_empty());
+    let in_effect: Vec<Value> =
+        in_effect.map(|(addon, fields)| json!({"name": addon, "inEffect": fields})).collect();
+    if let (false, Some(object)) = (in_effect.is_empty(), value.as_object_mut()) {
+        object.insert("status".to_owned(), json!({"addons": in_effect}));
+    }
+    Ok(value)
 }
 
 fn version() -> String {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::output::{NOTHING, count, table};
+use crate::cli::output::{Layout, NOTHING, count, table_in};
 use crate::cli::releases::Releases;
 use crate::names::ReleaseName;
 use crate::release::{Findings, Release};
@@ -43,31 +43,44 @@ impl Overview {
         Ok(Self { releases: lines.collect::<Result<_, _>>()?, malformed })
     }
 
+    /// Returns the names of the releases.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.releases.iter().map(|line| line.name.clone()).collect()
+    }
+
+    /// Whether there are no releases.
+    pub(super) fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+    }
+
     /// Whether `lint` reports any problem.
     pub(super) fn has_problems(&self) -> bool {
         self.releases.iter().any(|line| line.errors + line.warnings > 0)
     }
 
     /// Formats the overview for people.
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self, layout: Layout) -> String {
         let nothing = || NOTHING.to_owned();
-        let lines = self.releases.iter().map(|line| {
-            let digest = line.digest.as_deref().and_then(|digest| digest.parse().ok());
-            [
-                line.name.clone(),
-                line.kubernetes_version.clone().unwrap_or_else(nothing),
-                line.channel.clone(),
-                line.addons.as_ref().map_or_else(nothing, |addons| addons.join(",")),
-                digest.map_or_else(nothing, |digest: crate::release::Digest| digest.short()),
-                line.problems(),
-            ]
-        });
+        let lines =
+            self.releases.iter().map(|line| {
+                let digest = line.digest.as_deref().and_then(|digest| digest.parse().ok());
+                [
+                    line.name.clone(),
+                    line.kubernetes_version.clone().unwrap_or_else(nothing),
+                    line.channel.clone(),
+                    line.addons.as_ref().map_or_else(nothing, |addons| addons.join(",")),
+                    digest.map_or_else(nothing, |digest: crate::release::Digest| {
+                        if layout.wide { digest.to_string() } else { digest.short() }
+                    }),
+                    line.problems(),
+                ]
+            });
         let malformed = self.malformed.iter().map(|name| {
             let problem = "invalid release name".to_owned();
             [name.clone(), nothing(), nothing(), nothing(), nothing(), problem]
         });
         let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "PROBLEMS"];
-        table(header, lines.chain(malformed))
+        table_in(layout, header, lines.chain(malformed))
     }
 }
 

@@ -6,9 +6,11 @@ use std::path::Path;
 use serde_json::json;
 
 use super::run::Linted;
+use super::settings::{of_addons, of_unknown_addons};
 use crate::api::ClusterStack;
 use crate::cli::error::CliError;
 use crate::cli::objects;
+use crate::cli::stack_settings::{names_repository, with_repository};
 use crate::inputs::acceptance::accept;
 use crate::inputs::platform::{AddonsOfReleases, ComponentsState, check};
 use crate::inputs::stack::Stack;
@@ -23,7 +25,12 @@ pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliEr
     let mut refused = Findings::default();
     for linted in releases.iter_mut() {
         refused.extend(refused_by(&stack, &settings, linted));
+        let release = linted.content.as_ref();
+        let release = release.filter(|release| subscription::is_of(&settings.spec, &release.name));
+        refused
+            .extend(release.map(|release| of_addons(&stack, release, &linted.encrypted)).unwrap_or_default());
     }
+    refused.extend(of_unknown_addons(&settings, releases));
     let of_stack = releases.iter().filter_map(|linted| Some((linted.release.as_ref()?, &linted.addons)));
     let of_stack: BTreeMap<_, _> =
         of_stack.filter(|(name, _)| subscription::is_of(&settings.spec, name)).collect();
@@ -36,7 +43,8 @@ pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliEr
         .collect();
     let mut findings = findings(&check(&stack, &addons));
     findings.extend(refused);
-    Ok(Linted { release: None, place: file.to_owned(), addons: BTreeMap::new(), content: None, findings })
+    let (addons, encrypted) = (BTreeMap::new(), BTreeMap::new());
+    Ok(Linted { release: None, place: file.to_owned(), addons, encrypted, content: None, findings })
 }
 
 /// Returns the errors in a `ClusterStack` for which it does not use a release that it is for. Conditions of stages become
@@ -60,12 +68,17 @@ fn refused_by(stack: &Stack, settings: &ClusterStack, linted: &mut Linted) -> Fi
     findings
 }
 
-/// Reads a `ClusterStack`. Its components do not depend on the `GitRepository` that it may refer to.
+/// Reads a `ClusterStack`. No finding depends on its stack repository, which the operator may serve, or know as a default, or
+/// which may be a `GitRepository` in a cluster: any other one stands in for it.
 fn stack(settings: &ClusterStack) -> Result<Stack, CliError> {
+    const ANY: &str = "https://git.example.org/stacks.git";
+    if !names_repository(settings) {
+        return Ok(Stack::new(&with_repository(settings.clone(), ANY)?, None, std::iter::empty())?);
+    }
     let (namespace, name) = Stack::source_key(settings, None).unwrap_or_default();
     let any = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
-        "metadata": {"name": name, "namespace": namespace}, "spec": {"url": "https://git.example.org/stacks.git"},
+        "metadata": {"name": name, "namespace": namespace}, "spec": {"url": ANY},
     });
     Ok(Stack::new(settings, None, std::iter::once(&any))?)
 }

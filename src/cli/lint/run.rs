@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::releases::Releases;
 use crate::names::{AddonName, ReleaseName};
-use crate::release::{Finding, Findings, Reason, Release};
+use crate::release::{Finding, Findings, Loaded, Reason, Release};
 use crate::source::SourceError;
 
 /// The findings about a release, or about the entries of a stack repository beside its releases.
@@ -16,6 +16,8 @@ pub(super) struct Linted {
     pub(super) place: PathBuf,
     /// The addons, and whether each is a chart; empty for a release that cannot be used.
     pub(super) addons: BTreeMap<AddonName, bool>,
+    /// The addons of manifests that are encrypted with SOPS, each with a file of it that is.
+    pub(super) encrypted: BTreeMap<AddonName, String>,
     /// The content, also of a release that must not be published; `None` if it cannot be used.
     pub(super) content: Option<Release>,
     /// The findings.
@@ -33,6 +35,7 @@ pub(super) fn lint(source: &Path) -> Result<Vec<Linted>, SourceError> {
                 release,
                 place: source.to_owned(),
                 addons: BTreeMap::new(),
+                encrypted: BTreeMap::new(),
                 content: None,
                 findings,
             }]);
@@ -69,13 +72,16 @@ fn below(source: &Path, releases: &Releases) -> PathBuf {
 }
 
 fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted, SourceError> {
-    let (content, mut findings) = match releases.lint(&name) {
-        Ok(loaded) => (Some(loaded.release), loaded.warnings),
-        Err(SourceError::Unusable { findings, .. }) => {
-            (releases.load(&name).ok().map(|loaded| loaded.release), findings)
+    let (loaded, mut findings) = match releases.lint(&name) {
+        Ok(mut loaded) => {
+            let warnings = std::mem::take(&mut loaded.warnings);
+            (Some(loaded), warnings)
         }
+        Err(SourceError::Unusable { findings, .. }) => (releases.load(&name).ok(), findings),
         Err(error) => return Err(error),
     };
+    let encrypted = loaded.as_ref().map(Loaded::encrypted).unwrap_or_default();
+    let content = loaded.map(|loaded| loaded.release);
     if content.as_ref().is_some_and(|release| release.packed) && !releases.is_single() {
         let message = "the release is in archives, and Flux does not open archives in a Git repository";
         let hint = "unpack them: cluster-class/ and cluster-addon/ beside metadata.yaml";
@@ -83,7 +89,7 @@ fn one(releases: &Releases, name: ReleaseName, place: PathBuf) -> Result<Linted,
     }
     let addons = content.iter().flat_map(|release| &release.addons);
     let addons = addons.map(|addon| (addon.name.clone(), addon.is_chart())).collect();
-    Ok(Linted { release: Some(name), place, addons, content, findings })
+    Ok(Linted { release: Some(name), place, addons, encrypted, content, findings })
 }
 
 /// Collects the findings about the entries of a stack repository's directory themselves.
@@ -96,5 +102,6 @@ fn beside(releases: &Releases, directory: &Path) -> Linted {
             findings.push(Finding::warning(Reason::InvalidName, name, message));
         }
     }
-    Linted { release: None, place: directory.to_owned(), addons: BTreeMap::new(), content: None, findings }
+    let (addons, encrypted) = (BTreeMap::new(), BTreeMap::new());
+    Linted { release: None, place: directory.to_owned(), addons, encrypted, content: None, findings }
 }

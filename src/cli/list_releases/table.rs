@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::output::{NOTHING, table};
+use crate::cli::output::{Layout, NOTHING, table_in};
 use crate::error::Classify as _;
 use crate::names::ReleaseName;
 use crate::source::origin::{Description, OriginError};
@@ -86,6 +86,16 @@ impl Releases {
         Self { releases, malformed }
     }
 
+    /// Returns the names of the releases.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.releases.iter().map(|line| line.name.clone()).collect()
+    }
+
+    /// Whether there are no releases.
+    pub(super) fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+    }
+
     /// Whether a release could not be described.
     pub(super) fn has_problems(&self) -> bool {
         self.releases.iter().any(|line| line.problem.is_some())
@@ -93,14 +103,14 @@ impl Releases {
 
     /// Formats the releases for people: with the first twelve digits of the digest and the date; if `wide`, with the
     /// full digest and the time of day.
-    pub(super) fn table(&self, wide: bool) -> String {
+    pub(super) fn table(&self, layout: Layout) -> String {
         let malformed = self.malformed.iter().map(|name| {
             let nothing = || NOTHING.to_owned();
             let problem = "invalid release name".to_owned();
             [name.clone(), nothing(), nothing(), nothing(), nothing(), nothing(), problem]
         });
         let header = ["NAME", "KUBERNETES", "CHANNEL", "ADDONS", "DIGEST", "DATE", "PROBLEM"];
-        table(header, self.releases.iter().map(|line| line.row(wide)).chain(malformed))
+        table_in(layout, header, self.releases.iter().map(|line| line.row(layout.wide)).chain(malformed))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reads whole lists, in pages: of one kind, and of all kinds that the live commands need.
 
 use futures::future::join_all;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, ListMeta};
-use kube::api::ListParams;
+use kube::api::{Api, ListParams};
 use kube::core::Request;
 use kube::{Client, Error};
 use serde::Deserialize;
@@ -11,8 +12,11 @@ use serde_json::Value;
 
 use super::Scope;
 use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::explain::operator::OperatorLease;
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
+use crate::names::Key;
+use crate::operator::process::is_lease;
 
 /// Number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
@@ -88,6 +92,20 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     );
     let is_narrow = narrow_stacks || narrow_releases;
     Everything { stacks, releases, addons, clusters, flux, is_narrow }
+}
+
+/// Lists the Leases of operators in all namespaces; none if the reader may not list them.
+pub(super) async fn operators(client: &Client) -> Vec<OperatorLease> {
+    // Each node has a Lease, too.
+    let others = ListParams::default().fields("metadata.namespace!=kube-node-lease");
+    let found = Api::<Lease>::all(client.clone()).list(&others).await;
+    let leases = found.map(|list| list.items).unwrap_or_default();
+    let ours = leases.into_iter().filter(|lease| lease.metadata.name.as_deref().is_some_and(is_lease));
+    let seen = ours.filter_map(|lease| {
+        let key = Key::of_metadata(&lease.metadata);
+        Some(OperatorLease { key, renewed: lease.spec?.renew_time?.0 })
+    });
+    seen.collect()
 }
 
 /// Lists the Clusters, in the version that the API server prefers.

@@ -195,6 +195,11 @@ impl<'a> Stacks<'a> {
         self.releases.len()
     }
 
+    /// Iterates over the inputs of the releases.
+    pub(in crate::cli) fn inputs(&self) -> impl Iterator<Item = ReleaseInputs<'_>> {
+        self.releases.values().map(Prepared::inputs)
+    }
+
     /// Iterates over the content of the releases.
     pub(in crate::cli) fn in_use(&self) -> impl Iterator<Item = &Release> + Clone {
         self.releases.values().map(|prepared| &prepared.release)

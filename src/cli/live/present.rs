@@ -2,6 +2,7 @@
 //! of the number of clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Namespace;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::lists::{self, Listed, everything, list};
 use super::read::with_timeout;
 use super::{Scope, Session, advice};
-use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease, labels};
+use crate::api::{self, ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease, labels};
 use crate::cli::error::CliError;
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
@@ -40,7 +41,12 @@ pub(in crate::cli) async fn read(session: &Session, scope: &Scope) -> Result<Pre
 }
 
 async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> {
-    let found = everything(&session.client, scope).await;
+    let (kind, inside) = (
+        Listed::new(api::GROUP, api::VERSION, "clusteraddonoverrides"),
+        Scope { selector: None, ..scope.clone() },
+    );
+    let (found, overrides) =
+        tokio::join!(everything(&session.client, scope), list(&session.client, &kind, &inside));
     let mut flux = Vec::new();
     for (kind, objects) in found.flux {
         flux.extend(needed(session, kind.many(), objects)?);
@@ -48,13 +54,20 @@ async fn present(session: &Session, scope: &Scope) -> Result<Present, CliError> 
     let stacks = needed(session, "ClusterStacks", found.stacks)?;
     let releases = needed(session, "ClusterStackReleases", found.releases)?;
     let addons = needed(session, "ClusterAddons", found.addons)?;
+    let overrides = needed(session, "ClusterAddonOverrides", overrides)?;
+    let mut overrides: BTreeMap<Key, Arc<ClusterAddonOverride>> =
+        overrides.into_iter().map(|found| (Key::of(&found), Arc::new(found))).collect();
     let clusters = needed(session, "Clusters", found.clusters)?;
     let clusters = with_related(session, scope, clusters).await?.into_iter();
+    let clusters = clusters.map(|inputs| {
+        let requested = overrides.remove(&inputs.cluster.key());
+        inputs.with_requested(requested).with_installed_of(&flux)
+    });
     Ok(Present {
         stacks: stacks.into_iter().map(|found| (Key::of(&found), found)).collect(),
         releases: releases.into_iter().map(|found| (Key::of(&found), found)).collect(),
         addons: addons.into_iter().map(|found| (cluster_of(&found), found)).collect(),
-        clusters: clusters.map(|cluster| cluster.with_installed_of(&flux)).collect(),
+        clusters: clusters.collect(),
         flux,
     })
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use kube::Error;
 use tokio::time::timeout;
 
-use super::lists::everything;
-use super::snapshot::{Lists, Member, Snapshot};
+use super::lists::{everything, operators};
 use super::{Scope, Session, advice};
 use crate::cli::error::CliError;
+use crate::explain::snapshot::{Lists, Member, Snapshot};
 use crate::operator::related::contract::readable;
 
 /// Maximum time to read everything.
@@ -49,7 +49,7 @@ pub(super) async fn with_timeout<T>(
 }
 
 async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>), CliError> {
-    let found = everything(&session.client, scope).await;
+    let (found, operators) = tokio::join!(everything(&session.client, scope), operators(&session.client));
     let mut unread = Unread { session, why: Vec::new() };
     let mut flux = Vec::new();
     let (stacks, releases) = (
@@ -62,7 +62,7 @@ async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>),
         flux.push((kind, unread.take(kind.many(), objects)?));
     }
     let (selected, is_narrow) = (scope.selector.is_some(), found.is_narrow);
-    let lists = Lists { stacks, releases, addons, clusters, flux, selected, is_narrow };
+    let lists = Lists { stacks, releases, addons, clusters, flux, operators, selected, is_narrow };
     Ok((lists, unread.notices()))
 }
 

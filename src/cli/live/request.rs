@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::lists::{self, preferred_version};
-use super::snapshot::ready;
-use super::{Named, Scope, Session, advice};
+use super::{Scope, Session, advice};
 use crate::api::labels::{CLI_FIELD_MANAGER, REQUESTED_AT};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::cli::error::CliError;
+use crate::explain::Named;
+use crate::explain::snapshot::ready;
 use crate::foreign::capi::{self, Cluster, text};
 use crate::names::Key;
 use crate::rollup::Report;
@@ -39,8 +40,7 @@ pub(in crate::cli) struct Target {
 
 impl Target {
     /// Returns the target for a named object; for a Cluster, its `ClusterAddon`.
-    pub(in crate::cli) fn new(session: &Session, kind: Named, name: &str) -> Self {
-        let namespace = &session.namespace;
+    pub(in crate::cli) fn new(session: &Session, kind: Named, Key { namespace, name }: &Key) -> Self {
         let (resource, kinds) = match kind {
             Named::Clusterstack => (ApiResource::erase::<ClusterStack>(&()), "ClusterStacks"),
             Named::Release => (ApiResource::erase::<ClusterStackRelease>(&()), "ClusterStackReleases"),
@@ -149,9 +149,9 @@ impl Clusters {
     }
 
     /// Returns the target for a Cluster.
-    pub(in crate::cli) fn one(&self, namespace: &str, name: &str) -> ClusterTarget {
-        let api = Api::namespaced_with(self.session.client.clone(), namespace, &self.kind);
-        ClusterTarget { session: self.session.clone(), api, key: Key::new(namespace, name) }
+    pub(in crate::cli) fn one(&self, key: &Key) -> ClusterTarget {
+        let api = Api::namespaced_with(self.session.client.clone(), &key.namespace, &self.kind);
+        ClusterTarget { session: self.session.clone(), api, key: key.clone() }
     }
 }
 

@@ -7,13 +7,21 @@ mod holder;
 mod observed;
 mod obstacle;
 mod rolled;
+mod situations;
 mod upgrades;
+
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::snapshot::{Lists, Snapshot, age};
-use super::{Named, chain, events, overview, tree};
+use super::text::age;
+use super::{events, text};
+use crate::cli::output::Layout;
+use crate::explain::chain::{self, Chain};
+use crate::explain::fleet::{self, Fleet};
+use crate::explain::snapshot::{Lists, Snapshot};
+use crate::explain::{Named, tree};
 use crate::foreign::flux::FluxKind;
 use observed::{flux, pinned};
 use rolled::{addon, addon_without_release};
@@ -131,6 +139,7 @@ fn lists() -> Lists {
                 Some(vec![flux((FluxKind::HelmChart, "stacks", "cni-1"), &source, &packaged, &[])]),
             ),
         ],
+        operators: Vec::new(),
         selected: false,
     }
 }
@@ -144,26 +153,36 @@ fn snapshot(namespace: Option<&str>) -> Snapshot {
     Snapshot::new(lists, namespace.map(str::to_owned), NOW.parse().unwrap())
 }
 
+/// Returns what `why --verbose` prints.
+fn sentences(chain: &Chain) -> String {
+    text::chain::text(chain, NOW.parse().unwrap(), true)
+}
+
+/// Returns what `status` prints.
+fn table(fleet: &Fleet) -> String {
+    text::fleet::text(fleet, Layout::default())
+}
+
 fn tree_of(namespace: Option<&str>, only: Option<(Named, &str)>) -> String {
     let snapshot = snapshot(namespace);
     let only = only.map(|(kind, name)| tree::Only { kind, name: name.to_owned() });
-    tree::text(&tree::tree(&snapshot, only.as_ref()), snapshot.now())
+    text::tree::text(&tree::tree(&snapshot, only.as_ref()), snapshot.now(), Layout::default())
 }
 
 fn why(name: &str, addon: Option<&str>) -> String {
     let snapshot = snapshot(Some("prod"));
     let (key, member) = snapshot.member("prod", name).unwrap();
-    chain::chain(&snapshot, key, member, addon).unwrap().text()
+    sentences(&chain::cluster(&snapshot, key, member, addon).unwrap())
 }
 
 #[test]
 fn tree_spans_stack_to_applied_objects() {
-    insta::assert_snapshot!("tree", tree_of(None, None));
+    assert_printed("tree", &tree_of(None, None));
 }
 
 #[test]
 fn tree_is_limited_to_cluster_release_or_namespace() {
-    insta::assert_snapshot!("tree-cluster", tree_of(Some("prod"), Some((Named::Cluster, "one"))));
+    assert_printed("tree-cluster", &tree_of(Some("prod"), Some((Named::Cluster, "one"))));
     let all_but_the_stack = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("ClusterStack"));
         lines.map(str::to_owned).collect::<Vec<_>>()
@@ -194,20 +213,20 @@ fn tree_is_ready_if_all_parts_are() {
     assert!(
         tree::all_ready(&tree::tree(&ready, None)),
         "{}",
-        tree::text(&tree::tree(&ready, None), ready.now())
+        text::tree::text(&tree::tree(&ready, None), ready.now(), Layout::default())
     );
-    assert!(overview::overview(&ready).all_ready());
+    assert!(fleet::fleet(&ready).all_ready());
     for clusters in ["False", "Unknown"] {
         stack["status"]["conditions"] = json!([own, condition("ClustersReady", clusters, "Failed", "two")]);
         lists.stacks = vec![read(stack.clone())];
         let broken = Snapshot::new(lists.clone(), None, NOW.parse().unwrap());
-        assert!(!overview::overview(&broken).all_ready(), "of the ClusterStack's Clusters one is not ready");
+        assert!(!fleet::fleet(&broken).all_ready(), "of the ClusterStack's Clusters one is not ready");
         assert!(!tree::all_ready(&tree::tree(&broken, None)));
         let one = tree::Only { kind: Named::Cluster, name: "one".to_owned() };
         assert!(tree::all_ready(&tree::tree(&broken, Some(&one))), "but not this one");
         let selected = Lists { selected: true, ..lists.clone() };
         let selected = Snapshot::new(selected, None, NOW.parse().unwrap());
-        assert!(overview::overview(&selected).all_ready(), "those that were asked for are");
+        assert!(fleet::fleet(&selected).all_ready(), "those that were asked for are");
     }
 }
 
@@ -219,9 +238,9 @@ fn outdated_cluster_addon_is_not_counted() {
     lists.addons = vec![read(outdated)];
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "one").unwrap();
-    let chain = chain::chain(&snapshot, key, member, None).unwrap();
-    assert!(!chain.is_ready() && chain.text().contains("docker-demo-1-34-v0"), "{}", chain.text());
-    let status = overview::overview(&snapshot).text();
+    let chain = chain::cluster(&snapshot, key, member, None).unwrap();
+    assert!(!chain.ready && sentences(&chain).contains("docker-demo-1-34-v0"), "{}", sentences(&chain));
+    let status = table(&fleet::fleet(&snapshot));
     let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
     assert!(row.contains("Unknown"), "{row}");
 }
@@ -232,7 +251,7 @@ fn object_of_unread_kind_is_not_reported_missing() {
     lists.flux.retain(|(kind, _)| *kind != FluxKind::HelmRelease);
     lists.flux.push((FluxKind::HelmRelease, None));
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
-    let text = tree::text(&tree::tree(&snapshot, None), snapshot.now());
+    let text = text::tree::text(&tree::tree(&snapshot, None), snapshot.now(), Layout::default());
     assert!(text.contains("HelmRelease prod/one.cni") && text.contains("NotRead"), "{text}");
     let missing = text.lines().find(|line| line.contains("NotFound") && line.contains("HelmRelease"));
     assert_eq!(missing, None);
@@ -245,10 +264,10 @@ fn forbidden_object_is_not_reported_missing() {
     (lists.stacks, lists.releases, lists.is_narrow) = (Vec::new(), Vec::new(), true);
     let snapshot = Snapshot::new(lists, Some("prod".to_owned()), NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "young").unwrap();
-    let why = chain::chain(&snapshot, key, member, None).unwrap().text();
+    let why = sentences(&chain::cluster(&snapshot, key, member, None).unwrap());
     assert!(why.contains("NotRead") && why.contains("namespace stacks, which you may not read"), "{why}");
-    let overview = overview::overview(&snapshot);
-    assert!(overview.text().contains("young"), "{}", overview.text());
+    let overview = fleet::fleet(&snapshot);
+    assert!(table(&overview).contains("young"), "{}", table(&overview));
     assert_eq!(overview.unclaimed(), 3, "lost, foreign and plain");
     let charts = |namespace| snapshot.absent(FluxKind::HelmChart, namespace).reason;
     assert_eq!((charts("stacks").as_str(), charts("prod").as_str()), ("NotRead", "NotFound"));
@@ -256,15 +275,15 @@ fn forbidden_object_is_not_reported_missing() {
 
 #[test]
 fn status_has_a_line_for_each() {
-    let overview = overview::overview(&snapshot(None));
-    insta::assert_snapshot!("status", overview.text());
+    let overview = fleet::fleet(&snapshot(None));
+    assert_printed("status", &table(&overview));
     assert_eq!((overview.all_ready(), overview.unclaimed()), (false, 3));
 }
 
 #[test]
 fn status_of_one_object_has_its_line_alone() {
     let lines = |kind, name: &str| {
-        let text = overview::overview(&snapshot(None)).only(kind, name).text();
+        let text = table(&fleet::fleet(&snapshot(None)).only(kind, name));
         text.lines().filter(|line| line.starts_with("stacks") || line.starts_with("prod")).count()
     };
     for (kind, name, expected) in [
@@ -275,24 +294,24 @@ fn status_of_one_object_has_its_line_alone() {
     ] {
         assert_eq!(lines(kind, name), expected, "{kind} {name}");
     }
-    assert!(overview::overview(&snapshot(None)).only(Named::Cluster, "one").all_ready());
+    assert!(fleet::fleet(&snapshot(None)).only(Named::Cluster, "one").all_ready());
 }
 
 #[test]
 fn why_follows_the_chain_to_flux_messages() {
-    insta::assert_snapshot!("why-failing", why("two", None));
-    insta::assert_snapshot!("why-failing-addon", why("two", Some("cni")));
-    insta::assert_snapshot!("why-ready", why("one", Some("cni")));
+    assert_printed("why-failing", &why("two", None));
+    assert_printed("why-failing-addon", &why("two", Some("cni")));
+    assert_printed("why-ready", &why("one", Some("cni")));
     let snapshot = snapshot(None);
     let (key, member) = snapshot.member("prod", "one").unwrap();
-    assert!(chain::chain(&snapshot, key, member, Some("nope")).is_none());
+    assert!(chain::cluster(&snapshot, key, member, Some("nope")).is_none());
     assert_eq!(chain::addons(member), ["cni"]);
 }
 
 #[test]
 fn why_explains_a_cluster_without_addons() {
     let all = ["young", "lost", "old", "foreign", "plain"].map(|name| why(name, None));
-    insta::assert_snapshot!("why-unclaimed", all.join("\n"));
+    assert_printed("why-unclaimed", &all.join("\n"));
 }
 
 /// Its addons would get into the hands of another tenant.
@@ -304,7 +323,7 @@ fn why_sends_no_orphaned_cluster_to_another_namespace() {
     }
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "lost").unwrap();
-    let why = chain::chain(&snapshot, key, member, None).unwrap().text();
+    let why = sentences(&chain::cluster(&snapshot, key, member, None).unwrap());
     assert!(why.contains("Apply the ClusterStack in namespace prod again"), "{why}");
     assert!(!why.contains("classRef.namespace"), "{why}");
 }
@@ -328,17 +347,23 @@ fn events_are_limited_to_objects_of_stackflux() {
         event("v1", "Pod", "prod", "pod", "2026-11-21T11:00:00Z"),
     ];
     let snapshot = snapshot(None);
-    insta::assert_snapshot!("events", events::text(&events::select(&all, &snapshot, None), snapshot.now()));
-    let of_one = events::select(&all, &snapshot, Some("one"));
-    let text = events::text(&of_one, snapshot.now());
+    assert_printed(
+        "events",
+        &events::text(&events::select(&all, &snapshot, None), snapshot.now(), Layout::default()),
+    );
+    let of_one = events::select(&all, &snapshot, Some(&[(Named::Cluster, "one".to_owned())]));
+    let text = events::text(&of_one, snapshot.now(), Layout::default());
     assert!(text.contains("cluster-addon-one") && text.contains("one.cni"), "{text}");
     assert!(!text.contains("cluster-addon-two"), "{text}");
+    let of_stack = events::select(&all, &snapshot, Some(&[(Named::Clusterstack, "demo".to_owned())]));
+    let text = events::text(&of_stack, snapshot.now(), Layout::default());
+    assert!(text.contains("cluster-addon-two") && text.contains("one.cni"), "{text}");
     let mut selected = lists();
     selected.selected = true;
     selected.clusters.truncate(1);
     let selected = Snapshot::new(selected, None, NOW.parse().unwrap());
     assert_eq!(events::select(&all, &selected, None), of_one, "only of the Clusters that were selected");
-    assert_eq!(events::text(&[], NOW.parse().unwrap()), "");
+    assert_eq!(events::text(&[], NOW.parse().unwrap(), Layout::default()), "");
 }
 
 #[test]
@@ -353,20 +378,31 @@ fn ages_are_formatted_as_by_kubectl() {
     assert_eq!(age(None, now), "-");
 }
 
-/// The console blocks of `docs/live-cluster.md` show the output of the commands for the objects here.
+/// The text is that of a file in `tests/printed`.
+#[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
+fn assert_printed(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/cli/live/tests/printed/{name}.txt"));
+    let text = format!("{}\n", text.trim_end());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "{name}: UPDATE_GOLDEN=1 writes it again");
+}
+
+/// The console blocks of `docs/fix/find-what-blocks.md` show the output of the commands for the objects here.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test may read files and how it was called")]
 fn documented_transcripts_are_printed() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/live-cluster.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fix/find-what-blocks.md");
     let mut document = std::fs::read_to_string(&path).unwrap();
     let all = snapshot(None);
-    let overview = overview::overview(&all);
+    let overview = fleet::fleet(&all);
     let hidden = crate::cli::output::count(overview.unclaimed(), "Cluster");
     let note =
         format!("! not shown, without a ClusterStack: {hidden}; stackflux why <cluster> explains why\n");
     for (command, text) in [
-        ("stackflux status --all-namespaces", overview.text() + &note),
-        ("stackflux why two -n prod", why("two", None)),
+        ("stackflux status --all-namespaces", table(&overview) + &note),
+        ("stackflux why two -n prod --verbose", why("two", None)),
     ] {
         let begin = format!("```console\n$ {command}\n");
         let (before, rest) = document.split_once(&begin).unwrap_or_else(|| panic!("no block of {command}"));

@@ -33,6 +33,8 @@ pub(in crate::cli) struct Watch {
 pub(in crate::cli) struct Rendered {
     pub(in crate::cli) text: String,
     pub(in crate::cli) notices: Vec<String>,
+    /// The named objects that do not exist.
+    pub(in crate::cli) missing: Vec<String>,
     pub(in crate::cli) ready: bool,
 }
 
@@ -41,6 +43,12 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: jiff::SignedDuration =
         text.parse().map_err(|_| format!("invalid duration {text:?}: expected a value such as 90s or 5m"))?;
     parsed.try_into().map_err(|_| "a duration must not be negative".to_owned())
+}
+
+/// Creates the error about named objects that do not exist.
+pub(in crate::cli) fn not_found(names: &[String]) -> CliError {
+    CliError::usage(format!("not found: {}", names.join(", ")))
+        .hint("stackflux status --all-namespaces lists what there is")
 }
 
 impl Watch {
@@ -76,6 +84,9 @@ impl Watch {
         if self.wait && !self.again {
             self.show(&rendered, &mut shown)?;
         }
+        if !rendered.missing.is_empty() {
+            return Err(not_found(&rendered.missing));
+        }
         Ok(if rendered.ready { Outcome::Done } else { Outcome::Differs })
     }
 
@@ -89,9 +100,10 @@ impl Watch {
             terminal::data(&format!("{gap}{}", rendered.text))?;
         }
         if is_new {
-            for notice in &rendered.notices {
-                terminal::warning(notice);
-            }
+            let is_repeated = self.again || self.wait;
+            let missing = rendered.missing.iter().filter(|_| is_repeated);
+            let missing = missing.map(|name| format!("{name} not found yet"));
+            missing.chain(rendered.notices.iter().cloned()).for_each(terminal::warning);
         }
         *shown = Some(rendered.text.clone());
         Ok(())

@@ -60,6 +60,11 @@ impl Target {
         let text = arguments.to.strip_prefix("git+").unwrap_or(&arguments.to);
         if !is_git(text) {
             let top = PathBuf::from(text);
+            if is_user_at_host(text) && !top.exists() {
+                return Err(CliError::usage(format!("{text}: directory not found")).hint(
+                    "write a Git repository as user@host:path, and a directory with @ in its name as ./a@b",
+                ));
+            }
             if is_bare_repository(&top) {
                 return Err(CliError::usage(format!("{text} is a bare Git repository"))
                     .hint("to publish by commits, pass file:// and its absolute path"));
@@ -200,6 +205,27 @@ pub(super) fn is_git(text: &str) -> bool {
     text.split_once(':').is_some_and(|(before, _)| !before.contains('/'))
 }
 
+/// Whether the text of a directory begins like the address of a Git repository without its path.
+fn is_user_at_host(text: &str) -> bool {
+    let first = text.split('/').next().unwrap_or_default();
+    first.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
+}
+
 fn is_bare_repository(path: &Path) -> bool {
     path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_without_a_path_is_recognized() {
+        for (text, expected) in
+            [("a@b", true), ("git@host/stacks", true), ("./a@b", false), ("stacks/a@b", false), ("@b", false)]
+        {
+            assert_eq!(is_user_at_host(text), expected, "{text}");
+        }
+        assert!(is_git("git@host:stacks.git") && !is_git("a@b"));
+    }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::api::flux_fields::{PostRenderer, ValuesReference};
+
 use super::{FluxKind, Kind, KubeConfig, Reference};
 
 /// A `HelmRelease`'s desired state. `suspend` is not here: no plan ever owns it.
@@ -46,6 +48,12 @@ pub struct HelmReleaseSpec<'a> {
     /// The values, merged over the chart's own by Helm.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
+    /// The objects with more values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values_from: Vec<ValuesReference>,
+    /// The changes of the chart's objects.
+    #[serde(skip_serializing_if = "<[PostRenderer]>::is_empty")]
+    pub post_renderers: &'a [PostRenderer],
 }
 
 impl Kind for HelmReleaseSpec<'_> {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::api::flux_fields::Decryption;
+
 use super::{FluxKind, Kind, KubeConfig, Reference};
 
 /// A `Kustomization`'s desired state. `suspend` is not here: no plan ever owns it.
@@ -33,9 +35,22 @@ pub struct KustomizationSpec<'a> {
     pub retry_interval: &'a str,
     /// Maximum duration of an apply and the wait after it.
     pub timeout: &'a str,
+    /// `Kustomization`s of the same namespace that must be ready first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Dependency>,
     /// The substitution of variables in the manifests; absent if their `${…}` stay as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_build: Option<PostBuild>,
+    /// The decryption of the manifests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decryption: Option<Decryption>,
+}
+
+/// A `Kustomization` of the same namespace that must be ready first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Dependency {
+    /// The name of the `Kustomization`.
+    pub name: String,
 }
 
 /// The substitution of variables.

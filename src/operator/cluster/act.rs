@@ -51,6 +51,7 @@ pub(super) async fn act(
     for object in &decision.relabels {
         write::patch(context, &**object, annotations::label(&**object)).await?;
     }
+    let not_resumed = resume(context, &decision.resumes).await.err();
     if !decision.delivery.is_written() {
         git_delivery::cancel(context, &Subject::Cluster(key.clone()));
     }
@@ -64,6 +65,7 @@ pub(super) async fn act(
         }
         _ => (Receipts::without_writes(facts, decision), None),
     };
+    let failure = failure.or(not_resumed);
     if let Some(objects) = &decision.requests {
         recovery::request_reconcile(context, addon, objects, facts.snapshot.now).await?;
     }
@@ -77,6 +79,15 @@ pub(super) async fn act(
     let repairs = receipts.waiting_repairs().map(|wait| at(wait.until, facts.snapshot.now));
     let retry = repairs.fold(retry, Next::earlier);
     Ok(Acted { receipts, failure, retry }.with_refusal(refusal))
+}
+
+/// Resumes objects that the operator has suspended.
+async fn resume(context: &Context, objects: &[Arc<FluxObject>]) -> Result<(), RequestError> {
+    for object in objects {
+        let resumed = annotations::suspend(context, object, false).await?;
+        context.caches.flux.of(object.kind()).written(resumed);
+    }
+    Ok(())
 }
 
 impl Acted {

@@ -11,8 +11,8 @@ use super::super::release::{stack_of, users};
 use super::super::write;
 use super::{flux_objects, prune, snapshot, upgrade};
 use crate::addons::{
-    Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, decide_prepare,
-    hold_of, is_cluster_deleted, is_orphaning, judge_upgrade, lack,
+    Available, ClassState, Facts, Installation, Lack, Preparation, Target, cluster_action, course,
+    decide_prepare, hold_of, is_cluster_deleted, is_orphaning, judge_waits, lack,
 };
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
 use crate::foreign::flux::FluxKind;
@@ -22,6 +22,7 @@ use crate::gate::{self, ClusterAction, Hold};
 use crate::inputs::ClusterInputs;
 use crate::names::{ObjectName, ReleaseName};
 use crate::plan::delivery::delivered_elsewhere;
+use crate::plan::stages::Course;
 use crate::plan::{self, Plan, PlanError};
 use crate::release::Release;
 use crate::rollup::Report;
@@ -221,8 +222,13 @@ pub(super) async fn facts<'a>(
         ClassRelease::Usable(resolved) => {
             let Some(inputs) = inputs else { return Ok(None) };
             let inputs = inputs.with_installed(installed(context, &addon, &resolved.release).await?);
-            match plan::cluster(&resolved.inputs(), &inputs, upgrade.phase_to_plan()) {
-                Ok(plan) => Target::Available(available(context, &addon, resolved, inputs, plan).await?),
+            let of = (resolved.stack.namespace.as_str(), &*resolved.release);
+            let course = course(&addon, of, upgrade.phase_to_plan());
+            match plan::cluster(&resolved.inputs(), &inputs, &course) {
+                Ok(plan) => {
+                    let available = available(context, &addon, resolved, inputs, (course, plan)).await?;
+                    Target::Available(available)
+                }
                 Err(error) => {
                     let target = Target::without_plan(&resolved.release.name, &error);
                     failure = Some(error);
@@ -234,7 +240,7 @@ pub(super) async fn facts<'a>(
     let snapshot = snapshot::take(context, addon, &target).await?;
     let mut facts = Facts { cluster: &cluster.cluster, snapshot, target, upgrade };
     let inputs = release.usable().map(ResolvedRelease::inputs);
-    let failure = failure.or(judge_upgrade(&mut facts, inputs.as_ref()).err());
+    let failure = failure.or(judge_waits(&mut facts, inputs.as_ref()).err());
     Ok(Some((facts, failure)))
 }
 
@@ -269,7 +275,7 @@ async fn available<'a>(
     addon: &ClusterAddon,
     resolved: &'a ResolvedRelease,
     inputs: ClusterInputs,
-    plan: Plan,
+    (course, plan): (Course, Plan),
 ) -> Result<Available<'a>, RequestError> {
     let is_suspended = resolved.suspended || addon.spec.suspend;
     let is_delivered = !is_suspended && hold_of(&plan).is_none();
@@ -280,7 +286,9 @@ async fn available<'a>(
         ready: &resolved.ready,
         allowed_deletions: resolved.allowed_deletions.as_deref(),
         is_suspended,
+        requests: inputs.requests(&resolved.stack, &resolved.release),
         inputs: Box::new(inputs),
+        course,
         plan: Arc::new(plan),
         elsewhere: if is_delivered { other_repository(context, addon, resolved).await? } else { None },
     })

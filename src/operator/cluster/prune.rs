@@ -15,12 +15,15 @@ use super::super::release::users;
 use super::super::write;
 use super::{REQUEUE_SOON_AFTER, flux_objects};
 use crate::addons::{
-    Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, decide_within_budget,
-    has_present_components, is_prune_confirmed, is_prune_pending, is_still_due, kinds, unconfirmed,
+    Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, are_requests_confirmed,
+    decide_within_budget, has_present_settings, is_prune_confirmed, is_prune_pending, is_still_due,
+    unconfirmed,
 };
 use crate::api::cluster_stack::Pruned;
-use crate::api::{ClusterAddon, ClusterStack, Reason};
+use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack, Reason};
 use crate::foreign::capi::Cluster;
+use crate::inputs::ClusterInputs;
+use crate::inputs::overrides::Requests;
 use crate::names::ReleaseName;
 use crate::rollup::ConditionStatus;
 use crate::runtime::api_server::RequestError;
@@ -43,9 +46,12 @@ pub(super) fn is_pending(
     };
     let objects = flux_objects::by_index(context, &index::owned_by("ClusterAddon", &Key::of(addon)));
     // The removal of their files determines when they are deleted, not whether.
-    let (release, without_file) = (kinds(&resolved.release, cluster), BTreeSet::new());
+    let requested = context.caches.overrides.get(&cluster.key());
+    let requests = &Requests::decide(requested.as_ref(), &resolved.stack, &resolved.release, cluster);
+    let without_file = BTreeSet::new();
     let by_git = resolved.stack.delivery.git().is_some();
-    let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &without_file };
+    let facts = PruneFacts::recorded(addon, &resolved.inputs(), (cluster, requests), &without_file);
+    let facts = PruneFacts { objects: &objects, by_git, ..facts };
     is_prune_pending(&facts, (&resolved.stack_key, resolved.suspended))
 }
 
@@ -68,6 +74,7 @@ pub(super) async fn gather(
     let Target::Available(available) = &facts.target else { return Ok(None) };
     if !candidates.iter().any(Candidate::is_due)
         || !confirm(context, facts.cluster, &facts.snapshot.addon).await?
+        || !are_requests_present(context, &available.inputs).await?
     {
         return Ok(None);
     }
@@ -76,7 +83,7 @@ pub(super) async fn gather(
     fetch_missing(context, &addons).await?;
     // A list without the ClusterStack hides the sum.
     let live: Option<ClusterStack> = context.api.get(&stack).await?;
-    if !has_present_components(available.stack, live.as_ref()) {
+    if !has_present_settings(available.stack, &available.requests, live.as_ref()) {
         return Ok(None);
     }
     let recorded = live.and_then(|live| live.status?.pruned_addons);
@@ -131,6 +138,15 @@ async fn confirm(context: &Context, cluster: &Cluster, addon: &ClusterAddon) -> 
     let live_addon: Option<ClusterAddon> = context.api.get(&Key::of(addon)).await?;
     let live = (live_cluster.as_ref().map(|now| &now.cluster), live_addon.as_ref());
     Ok(is_prune_confirmed((cluster, addon), live))
+}
+
+/// Whether the API server has the requests for the addons of a Cluster that its plan was made with.
+pub(super) async fn are_requests_present(
+    context: &Context,
+    inputs: &ClusterInputs,
+) -> Result<bool, RequestError> {
+    let live: Option<ClusterAddonOverride> = context.api.get(&inputs.cluster.key()).await?;
+    Ok(are_requests_confirmed(inputs.requested().map(|planned| &**planned), live.as_ref()))
 }
 
 /// Returns the keys of the `ClusterAddon`s of a `ClusterStack`.

@@ -11,6 +11,7 @@ use super::super::objects::{ClusterObject, RelatedObject};
 use super::super::related::{Depth, NotListed};
 use super::super::release::stack_of;
 use super::super::{annotations, write};
+use super::prune;
 use crate::addons::{
     ControlPlane, Decision, Facts, HookChange, Target, Upgrade, addon_of, has_release, is_opening_confirmed,
     is_orphaning, needed_before_upgrade,
@@ -123,7 +124,7 @@ pub(super) async fn is_denied(
 }
 
 /// Returns the Cluster with the objects that it refers to.
-fn related(
+pub(super) fn related(
     context: &Context,
     cluster: &ClusterObject,
     release: Option<&Release>,
@@ -141,9 +142,10 @@ fn related(
     let (control_plane, infrastructure) = (control_plane?, infrastructure?);
     let found: Vec<(ObjectReference, Arc<RelatedObject>)> =
         control_plane.into_iter().chain(infrastructure).collect();
-    Ok(ClusterInputs::new(cluster.cluster.clone(), |wanted| {
+    let inputs = ClusterInputs::new(cluster.cluster.clone(), |wanted| {
         found.iter().find(|(reference, _)| reference == wanted).map(|(_, object)| &object.value)
-    }))
+    });
+    Ok(inputs.with_requested(context.caches.overrides.get(&Key::of(cluster))))
 }
 
 /// Returns the part of an object that the templates of a release read.
@@ -219,6 +221,9 @@ async fn confirmed(
     let live: Option<ClusterObject> = context.api.get_dynamic(&Key::of(cluster), kind).await?;
     let Some(live) = live else { return Ok(None) };
     let Target::Available(available) = &facts.target else { return Ok(None) };
+    if !prune::are_requests_present(context, &available.inputs).await? {
+        return Ok(None);
+    }
     let mut snapshot = facts.snapshot.clone();
     let is_needed = |planned: &&PlannedObject| {
         needed_before_upgrade(available).any(|it| it.name.as_str() == addon_of(planned))

@@ -11,15 +11,18 @@ use tracing::{error, info, warn};
 
 use super::super::context::Context;
 use super::super::enqueue::enqueue_all_of;
+use super::super::metrics::RemoteOperation;
 use super::super::reconcile::ReconcileError;
 use super::clone::CloneAccess;
-use super::job::{Done, Job, JobError};
+use super::job::{ChangeError, Done, Job, JobError};
 use super::missing::Applied;
 use super::pending_commits::{Batch, Requester, Subject};
 use super::progress::{Fetched, Place, Progress};
 use super::pull_request;
-use super::threads::THREAD_TIMEOUT;
+use super::threads::{THREAD_TIMEOUT, ThreadError};
 use crate::api::{GitDelivery, Reason};
+use crate::error::Class;
+use crate::explain::cause::{Component, hinted};
 use crate::gate::Hold;
 use crate::git::GitError;
 use crate::runtime::cache::Key;
@@ -172,7 +175,8 @@ async fn commit(
 ) -> Result<Option<Done>, Hold> {
     let job = job(context, facts, git, before).await?;
     let (url, directory) = (job.access.remote.url.clone(), job.access.directory.clone());
-    let done = match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, move || job.run()).await {
+    let run = context.git.threads.run((&url, &directory), THREAD_TIMEOUT, move || job.run());
+    let done = match context.metrics.measure(RemoteOperation::Commit, run, outcome).await {
         Ok(Ok(done)) => done,
         Ok(Err(JobError::Git(GitError::InUse(_)))) => return Ok(None),
         Ok(Err(error)) => return Err(push_failed(&error)),
@@ -202,8 +206,18 @@ async fn proposed(
     Ok(done)
 }
 
+/// Returns the outcome of a job; `None` if another task uses the clone, or this process may not write. The operator retries
+/// every failure.
+fn outcome(result: &Result<Result<Done, JobError>, ThreadError>) -> Option<Result<(), Class>> {
+    match result {
+        Ok(Ok(_)) => Some(Ok(())),
+        Ok(Err(JobError::Git(GitError::InUse(_)) | JobError::Change(ChangeError::NotLeader))) => None,
+        Ok(Err(_)) | Err(_) => Some(Err(Class::Transient)),
+    }
+}
+
 fn push_failed(error: &impl std::fmt::Display) -> Hold {
-    Hold { reason: Reason::PushFailed, message: error.to_string() }
+    Hold { reason: Reason::PushFailed, message: hinted(Component::Delivery, &error.to_string()) }
 }
 
 /// Returns the input of the thread, or the hold if it is not available.

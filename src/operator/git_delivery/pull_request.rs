@@ -1,10 +1,12 @@
 //! Pull requests for changes.
 
 use super::super::context::Context;
+use super::super::metrics::{RemoteOperation, classified};
 use super::super::secrets;
 use super::job::Proposed;
 use crate::api::delivery::{ForgeKind as Kind, PullRequests};
 use crate::api::{GitDelivery, Reason};
+use crate::explain::cause::{Component, hinted};
 use crate::forge::{Forge, ForgeKind, Opened, PullRequest, Repository, fenced};
 use crate::gate::Hold;
 use crate::git::GitUrl;
@@ -34,7 +36,10 @@ pub(super) async fn open(
     // Charts choose the keys of values, so keys are not rendered as Markdown.
     let body = fenced(&message.body);
     let wanted = PullRequest { head: branch, base: git.branch.clone(), title: message.subject, body };
-    Forge::new(client, repository, token).pull_request(&wanted).await.map_err(|error| failed(&error))
+    let forge = Forge::new(client, repository, token);
+    let opened = forge.pull_request(&wanted);
+    let opened = context.metrics.measure(RemoteOperation::PullRequest, opened, classified).await;
+    opened.map_err(|error| failed(&error))
 }
 
 fn kind(kind: Kind) -> ForgeKind {
@@ -46,5 +51,6 @@ fn kind(kind: Kind) -> ForgeKind {
 }
 
 fn failed(error: &impl std::fmt::Display) -> Hold {
-    Hold { reason: Reason::PushFailed, message: format!("cannot open a pull request: {error}") }
+    let message = hinted(Component::Delivery, &format!("cannot open a pull request: {error}"));
+    Hold { reason: Reason::PushFailed, message }
 }

@@ -20,6 +20,40 @@ words! {
     }
 }
 
+words! {
+    /// The operations on Git repositories, registries and forges.
+    RemoteOperation {
+        /// Lists the releases of an upstream source.
+        ListReleases => "list-releases",
+        /// Fetches a release from an upstream source.
+        FetchRelease => "fetch-release",
+        /// Reads the releases of a stack repository in Git.
+        ReadRepository => "read-repository",
+        /// Commits a release to a stack repository in Git, and pushes.
+        PublishRelease => "publish-release",
+        /// Commits Flux objects of delivery through Git, and pushes if they changed.
+        Commit => "commit",
+        /// Finds or opens a pull request.
+        PullRequest => "pull-request",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RemoteLabels {
+    pub(super) operation: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OperationLabels {
+    pub(super) operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ObjectLabels {
+    pub(super) kind: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(super) struct VerdictLabels {
     pub(super) kind: String,

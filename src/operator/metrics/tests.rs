@@ -1,3 +1,5 @@
+use std::sync::Mutex;
+
 use serde_json::json;
 
 use super::*;
@@ -100,4 +102,69 @@ fn upgrades_are_counted_by_phase() {
     metrics.reported("demo/one", &upgrade("Open"));
     metrics.remove(Queue::Cluster, "demo/two");
     assert_has(&metrics, &[&line("Waiting", 0), &line("Open", 1)]);
+}
+
+#[test]
+fn conditions_are_those_of_the_last_scrape() {
+    let metrics = Metrics::new();
+    let condition = |name: &str, status: &str| ConditionOf {
+        kind: "ClusterStack",
+        namespace: "demo".to_owned(),
+        name: name.to_owned(),
+        type_: "Ready".to_owned(),
+        status: status.to_owned(),
+    };
+    let found: Arc<Mutex<Option<Objects>>> = Arc::default();
+    let read = found.clone();
+    metrics.read_objects(move || read.lock().unwrap().clone());
+    let line = |name, status| {
+        format!(
+            "stackflux_condition{{kind=\"ClusterStack\",namespace=\"demo\",name=\"{name}\",type=\"Ready\",status=\"{status}\"}} 1"
+        )
+    };
+    *found.lock().unwrap() = Some(Objects {
+        conditions: vec![condition("one", "False"), condition("two", "True")],
+        oldest_unready_seconds: 90.5,
+    });
+    let age = "stackflux_oldest_unready_cluster_age_seconds 90.5";
+    assert_has(&metrics, &[&line("one", "False"), &line("two", "True"), age]);
+    // `two` is deleted, and `one` is ready by now.
+    *found.lock().unwrap() =
+        Some(Objects { conditions: vec![condition("one", "True")], ..Objects::default() });
+    assert_has(&metrics, &[&line("one", "True"), "stackflux_oldest_unready_cluster_age_seconds 0.0"]);
+    let text = runtime::text(&metrics.registry()).unwrap();
+    assert_eq!(text.matches("stackflux_condition{").count(), 1, "{text}");
+    // Another process leads.
+    *found.lock().unwrap() = None;
+    let text = runtime::text(&metrics.registry()).unwrap();
+    assert!(!text.contains("stackflux_condition") && !text.contains("unready"), "{text}");
+}
+
+#[test]
+fn convergence_is_counted_by_kind() {
+    let metrics = Metrics::new();
+    metrics.converged("ClusterAddon", [SignedDuration::from_secs(8), SignedDuration::from_secs(90)]);
+    let bucket = |le, count| {
+        format!("stackflux_convergence_seconds_bucket{{le=\"{le}\",kind=\"ClusterAddon\"}} {count}")
+    };
+    assert_has(&metrics, &[&bucket("5.0", 0), &bucket("10.0", 1), &bucket("120.0", 2), &bucket("3600.0", 2)]);
+}
+
+#[tokio::test]
+async fn remote_operations_are_counted_by_outcome() {
+    let metrics = Metrics::new();
+    let outcome = |answer: &Result<u8, Class>| match answer {
+        Ok(0) => None,
+        Ok(_) => Some(Ok(())),
+        Err(class) => Some(Err(*class)),
+    };
+    for answer in [Ok(1), Ok(0), Err(Class::Transient), Err(Class::Transient), Err(Class::Terminal)] {
+        let found = metrics.measure(RemoteOperation::Commit, async { answer }, outcome).await;
+        assert_eq!(found, answer);
+    }
+    let line = |outcome, count| {
+        format!("stackflux_remote_requests_total{{operation=\"commit\",outcome=\"{outcome}\"}} {count}")
+    };
+    let count = "stackflux_remote_request_duration_seconds_count{operation=\"commit\"} 4";
+    assert_has(&metrics, &[&line("success", 1), &line("transient", 2), &line("terminal", 1), count]);
 }

@@ -16,6 +16,7 @@ use tracing::info;
 
 use super::super::builtin::RepositoryAccess;
 use super::super::context::Context;
+use super::super::metrics::{RemoteOperation, classified};
 use super::super::reconcile::ReconcileError;
 use super::{
     FETCH_TIMEOUT, Publication, PublishedOne, Stop, hold, publish_each, record, request_fetch, roll_up,
@@ -189,7 +190,8 @@ fn open(context: &Context, facts: &Facts, decision: &BuiltinDecision, is_last: b
 /// Fetches a release and adds it to the repository.
 async fn publish_one(context: &Context, facts: &Facts<'_>, name: ReleaseName) -> PublishedOne<CommitId> {
     let Ok((origin, _)) = &facts.upstream else { return Err(Stop::Changed) };
-    let fetched = within(FETCH_TIMEOUT, &facts.source.url, origin.fetch(&name)).await;
+    let fetched = within(FETCH_TIMEOUT, &facts.source.url, origin.fetch(&name));
+    let fetched = context.metrics.measure(RemoteOperation::FetchRelease, fetched, classified).await;
     let fetched =
         fetched.map_err(|error| Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class()))?;
     if !(facts.is_current)() {

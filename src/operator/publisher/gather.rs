@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::context::Context;
+use super::super::metrics::{RemoteOperation, classified};
 use super::{Facts, Repositories, Stop, hold, origin, publish, within};
 use crate::api::{ClusterStack, Reason, Upstream};
 use crate::foreign::flux::FluxKind;
@@ -52,7 +53,8 @@ async fn repositories(
         );
     };
     let origin = origin::open(context, &key.namespace, upstream).await?;
-    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
+    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list());
+    let listing = context.metrics.measure(RemoteOperation::ListReleases, listing, classified).await;
     let listing = listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?;
     let target = publish::Target::of(context, key, git, (upstream, now)).await?;
     let there = target.clone().releases(context).await?;

@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use super::super::context::Context;
 use super::super::git_delivery::clone::CloneAccess;
 use super::super::git_delivery::threads::THREAD_TIMEOUT;
+use super::super::metrics::RemoteOperation;
 use super::{Stop, hold};
 use crate::api::git_source::GitSource;
 use crate::api::{Reason, Upstream};
-use crate::error::Classify as _;
+use crate::error::{Class, Classify as _};
+use crate::explain::cause::{Component, hinted};
 use crate::git::{BareRepository, GitError};
 use crate::names::ReleaseName;
 use crate::promote::holds;
@@ -52,7 +54,7 @@ impl Target {
 
     /// Returns the releases in the branch.
     pub(super) async fn releases(self, context: &Context) -> Result<BTreeSet<ReleaseName>, Stop> {
-        self.blocking(context, |repository, _| repository.names()).await
+        self.blocking(context, RemoteOperation::ReadRepository, |repository, _| repository.names()).await
     }
 
     /// Returns the hold of a release, if any.
@@ -61,7 +63,8 @@ impl Target {
         context: &Context,
         name: ReleaseName,
     ) -> Result<Option<holds::Hold>, Stop> {
-        self.blocking(context, move |repository, _| Ok(repository.existing(&name)?.held)).await
+        let read = move |repository: &GitTarget, _: &Committing| Ok(repository.existing(&name)?.held);
+        self.blocking(context, RemoteOperation::ReadRepository, read).await
     }
 
     /// Checks a release and publishes it.
@@ -70,7 +73,7 @@ impl Target {
         context: &Context,
         fetched: Fetched,
     ) -> Result<Published<Committed>, Stop> {
-        self.blocking(context, move |repository, committing| {
+        self.blocking(context, RemoteOperation::PublishRelease, move |repository, committing| {
             let prepared = Prepared::of(fetched, &Limits::default())?;
             repository.publish(&prepared, false, committing)
         })
@@ -81,6 +84,7 @@ impl Target {
     async fn blocking<T: Send + 'static>(
         self,
         context: &Context,
+        operation: RemoteOperation,
         work: impl FnOnce(&GitTarget, &Committing) -> Result<T, PublishError> + Send + 'static,
     ) -> Result<T, Stop> {
         let (url, directory) = (self.access.remote.url.clone(), self.access.directory.clone());
@@ -90,11 +94,26 @@ impl Target {
             let repository = GitTarget { clone, branch: self.branch, directory: self.path };
             work(&repository, &Committing { identity, signer, pull_request: false })
         };
-        match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, job).await {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
-            Ok(Err(error)) => Err(Stop::Held(hold(Reason::PublishFailed, error.to_string()), error.class())),
-            Err(error) => Err(hold(Reason::PublishFailed, error.to_string()).into()),
-        }
+        let run = async {
+            match context.git.threads.run((&url, &directory), THREAD_TIMEOUT, job).await {
+                Ok(Ok(done)) => Ok(done),
+                Ok(Err(PublishError::Git(GitError::InUse(_)))) => Err(Stop::Busy),
+                Ok(Err(error)) => Err(Stop::Held(
+                    hold(Reason::PublishFailed, hinted(Component::Publishing, &error.to_string())),
+                    error.class(),
+                )),
+                Err(error) => Err(hold(Reason::PublishFailed, error.to_string()).into()),
+            }
+        };
+        context.metrics.measure(operation, run, outcome).await
+    }
+}
+
+/// Returns the outcome of work with a clone; `None` if another task uses the clone.
+fn outcome<T>(result: &Result<T, Stop>) -> Option<Result<(), Class>> {
+    match result {
+        Ok(_) => Some(Ok(())),
+        Err(Stop::Held(_, class)) => Some(Err(*class)),
+        Err(Stop::Busy | Stop::Changed) => None,
     }
 }

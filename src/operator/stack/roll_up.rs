@@ -1,6 +1,6 @@
 //! Rolls up the status of a `ClusterStack` from the facts, the decision and the results of the writes: without effects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
@@ -11,14 +11,15 @@ use super::source::{Receipt, repository_key};
 use super::{Facts, Receipts, clusters, delete};
 use crate::api::cluster_stack::{CommittedDelivery, FollowedSource};
 use crate::api::{ClusterStack, ClusterStackRelease, ClusterStackStatus, Duration, Reason, labels};
-use crate::gate::Hold;
+use crate::gate::{Hold, settings};
+use crate::inputs::content::CatalogEntry;
 use crate::inputs::platform;
-use crate::names::ReleaseName;
+use crate::names::{AddonName, ReleaseName};
 use crate::plan::write::Write;
 use crate::rollup::cluster_stack::{ReleaseState, StackFacts, cluster_stack, next_limit, usable_components};
 use crate::rollup::{
-    ConditionStatus, InRepository, Report, SourceFacts, Verdict, followed_source, missing_release,
-    source_ready,
+    ConditionStatus, InRepository, Report, SourceFacts, Verdict, delivery_limit, followed_source,
+    missing_release, source_ready,
 };
 use crate::runtime::queue::{Next, at};
 use crate::subscription::{
@@ -67,7 +68,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
         releases: facts.releases.roles.iter().map(state).collect(),
         problems: problems(&decision.releases, &receipts.releases.refused, retirement.problems),
         clusters: clusters::states(&facts.users, stack.spec.suspend, &not_installed),
-        note: subscription::ignored(&stack.spec),
+        notes: notes(facts),
         pruned: retirement.pruned,
         pruned_addons: facts.pruned_addons.clone(),
         delivered: delivered(facts, receipts),
@@ -78,6 +79,7 @@ pub(super) fn roll_up(facts: &Facts, decision: &StackDecision, receipts: &Receip
     let status = cluster_stack(rolled, &old, now);
     let limits = [
         next_limit(interval, &status, now),
+        delivery_limit(&status.conditions, now),
         retirement.next,
         verdict_limit(facts, verdict.as_ref(), status.source.as_ref()),
     ];
@@ -193,6 +195,24 @@ fn components(facts: &Facts) -> Option<(Report, bool)> {
     let unread = || (Report::new(ConditionStatus::Unknown, Reason::Pending.as_str(), message), false);
     // What is wrong beside any release is known without them.
     Some(report.filter(|(_, is_invalid)| read.is_some() || *is_invalid).unwrap_or_else(unread))
+}
+
+/// Returns which settings have no effect. Those of addons are known once all releases that are offered or in use were read.
+fn notes(facts: &Facts) -> Vec<String> {
+    let spec = &facts.stack.spec;
+    let ignored = subscription::ignored(spec).map(str::to_owned);
+    let addons = addons_of_releases(facts).map(|known| settings::without_addon(spec, &known));
+    ignored.into_iter().chain(addons.unwrap_or_default()).collect()
+}
+
+/// Returns the addons of the releases that are offered or in use; `None` while that is not known of each.
+fn addons_of_releases(facts: &Facts) -> Option<BTreeSet<&str>> {
+    let read = facts.source.as_ref().ok()?.catalog.read.as_ref()?;
+    let wanted = facts.releases.roles.iter().filter(|(_, role)| **role <= Role::Used);
+    let entries: Option<Vec<&CatalogEntry>> =
+        wanted.map(|(name, _)| read.releases.get(name)?.as_ref().ok()).collect();
+    let entries = entries.filter(|entries| !entries.is_empty())?;
+    Some(entries.into_iter().flat_map(|entry| entry.addons.keys()).map(AddonName::as_str).collect())
 }
 
 /// Reports whether all offered upstream releases are published; `None` if the `ClusterStack` has no upstream source.

@@ -1,5 +1,6 @@
 //! Tests of the decision and the status of a `ClusterStack`, from facts without an API server.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,12 +10,16 @@ use super::super::objects::controller_reference;
 use super::super::release_cache::ReleaseCacheError;
 use super::source::Catalog;
 use super::*;
-use crate::api::{ClusterStackRelease, Reason};
+use crate::api::{AddonSettings, ClusterStackRelease, Reason};
 use crate::foreign::flux::observed::FluxObject;
+use crate::inputs::content::CatalogEntry;
 use crate::inputs::stack::Stack;
 use crate::plan;
 use crate::plan::write::RepairState;
+use crate::release::catalog::Others;
+use crate::release::{Digest, Files, Findings};
 use crate::runtime::metrics::Verb;
+use crate::source::artifact::CatalogRead;
 use crate::subscription::{ReleaseDecision, ReleaseProblem, Role};
 
 const NOW: &str = "2026-11-23T02:00:00Z";
@@ -297,5 +302,36 @@ fn release_of_a_cluster_is_counted_as_used() {
         let outcome = roll_up(&facts, &decision, &receipts(&facts, None));
         let counts = outcome.status.releases.unwrap();
         assert_eq!((counts.used, counts.unused), expected);
+    }
+}
+
+#[test]
+fn settings_without_addon_are_noted_once_all_releases_are_known() {
+    let mut facts = facts();
+    let mut stack = stack();
+    stack.spec.flux.addons = [("cni".to_owned(), AddonSettings::default())].into();
+    facts.stack = Arc::new(stack);
+    facts.releases.roles = [(name("v0"), Role::Used)].into();
+    let digest = Digest::of(&Files::default(), "");
+    let entry = |addon: &str| CatalogEntry {
+        revision: "4f2d1c0a9b8e7f6a5d4c3b2a1908f7e6d5c4b3a2".parse().unwrap(),
+        digest,
+        addons: [(addon.parse().unwrap(), digest)].into(),
+    };
+    let note = "spec.flux.addons.cni has no effect";
+    for (releases, expected) in [
+        (BTreeMap::from([(name("v0"), Ok(entry("cilium")))]), true),
+        (BTreeMap::from([(name("v0"), Ok(entry("cni")))]), false),
+        (BTreeMap::from([(name("v0"), Err(Findings::default()))]), false),
+        (BTreeMap::from([(name("v1"), Ok(entry("cilium")))]), false),
+    ] {
+        let revision = entry("cni").revision;
+        let read = CatalogRead { revision, releases, others: Others::default() };
+        let Ok(source) = &mut facts.source else { panic!() };
+        source.catalog.read = Some(Arc::new(read));
+        let outcome = roll_up(&facts, &decide(&facts), &receipts(&facts, None));
+        let conditions = &outcome.status.conditions;
+        let synced = conditions.iter().find(|condition| condition.type_ == "ReleasesSynced").unwrap();
+        assert_eq!(synced.message.contains(note), expected, "{}", synced.message);
     }
 }

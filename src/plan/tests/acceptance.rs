@@ -4,7 +4,7 @@ use super::*;
 use crate::api::WaitHandling;
 use crate::api::cluster_stack::UpgradeGate;
 use crate::inputs::acceptance::accept;
-use crate::release::{Finding, Hook, Reason, Release, Wait};
+use crate::release::{Action, Finding, Hook, Reason, Release, Stage, Wait};
 
 /// Returns the errors for which a release is refused.
 fn refused(fixture: &Fixture, release: &Release) -> Vec<String> {
@@ -31,6 +31,43 @@ fn wait_is_refused_unless_the_stack_ignores_it() {
     assert_eq!(refused(&fixture, &release), ["error: WaitNotSupported: clusteraddon.yaml: not supported"]);
     fixture.stack.flux.waits = WaitHandling::Ignore;
     assert_eq!(refused(&fixture, &release), [""; 0]);
+}
+
+#[test]
+fn addon_never_waits_for_what_a_deletion_precedes() {
+    let stage = |text: &str| {
+        let (action, addon) = text.split_at(1);
+        let action = if action == "+" { Action::Apply } else { Action::Delete };
+        Stage { addon: addon.parse().unwrap(), action }
+    };
+    let fixture = moving(&[], &json!({"cni": {"dependsOn": ["ccm"]}}), &json!([]));
+    let lists = |lists: [&str; 3]| {
+        let mut release = fixture.published("v1");
+        let list = |text: &str| text.split_whitespace().map(stage).collect::<Vec<_>>();
+        release.stages = Hook::ALL.into_iter().zip(lists).map(|(hook, text)| (hook, list(text))).collect();
+        release
+    };
+    let (neither, lost) = ("neither would move", "which a stage deletes in the end");
+    for (of, expected) in [
+        (["+cni +ccm", "", ""], None),
+        (["+ccm -old +cni", "", ""], None),
+        (["+cni +ccm -old", "", ""], None),
+        (["+cni -old +ccm", "", ""], Some(neither)),
+        (["+cni +ccm", "", "+cni -old +ccm"], Some(neither)),
+        (["+cni +ccm", "+cni -ccm +ccm", ""], Some(neither)),
+        (["+cni +ccm", "+ccm +cni -ccm +ccm", ""], None),
+        (["+cni +ccm", "-ccm +ccm +cni", ""], None),
+        (["+cni", "+ccm +cni -ccm", ""], Some(lost)),
+        (["", "+ccm +cni -cni -ccm", ""], None),
+    ] {
+        let found = refused(&fixture, &lists(of));
+        let is_expected = match (expected, &found[..]) {
+            (None, []) => true,
+            (Some(expected), [found]) => found.contains(expected) && found.contains("spec.flux.addons.cni"),
+            _ => false,
+        };
+        assert!(is_expected, "{of:?} {expected:?}: {found:?}");
+    }
 }
 
 #[test]
@@ -74,5 +111,6 @@ fn upgrade_never_waits_for_what_moves_after_it() {
     }
     let mut off = moving(&["cni"], &needs("cni", "ccm"), &json!([]));
     off.stack.upgrade_gate = UpgradeGate::Off;
-    assert_eq!(refused(&off, &off.published("v1")), [""; 0], "without the gate nothing waits");
+    let expected = error(of_settings, "cni", "ccm");
+    assert_eq!(refused(&off, &off.published("v1")), [expected], "the rest waits without a gate, too");
 }

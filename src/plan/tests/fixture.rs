@@ -1,13 +1,17 @@
 //! A small stack with two releases of which one chart differs, and clusters of it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use crate::api::ClusterAddonOverride;
 use crate::foreign::capi::Cluster;
 use crate::gate::upgrade::Phase;
 use crate::inputs::content::{self, Catalog, CatalogEntry, Contents, Existing};
 use crate::inputs::line::Line;
 use crate::inputs::stack::{Followed, Stack, StackSource};
 use crate::inputs::{ClusterInputs, ReleaseInputs, platform};
+use crate::plan::stages::Course;
 use crate::plan::{self, Plan};
 use crate::release::{File, Files, Limits, Release};
 
@@ -22,6 +26,8 @@ pub(crate) struct Fixture {
     pub(crate) after_upgrade: &'static [&'static str],
     /// The phase of the upgrade of the clusters.
     pub(crate) phase: Phase,
+    /// The requests for the addons of the clusters.
+    pub(crate) requested: Option<Arc<ClusterAddonOverride>>,
     /// More files of each release: path and content.
     pub(crate) more: Vec<(String, &'static str)>,
 }
@@ -60,6 +66,7 @@ impl Fixture {
             before_upgrade: &[],
             after_upgrade: &[],
             phase: Phase::Steady,
+            requested: None,
             more: Vec::new(),
         }
     }
@@ -82,7 +89,7 @@ impl Fixture {
         plan.merge(plan::release(&inputs).unwrap()).unwrap();
         for name in clusters {
             let cluster = self.inputs(name, version);
-            plan.merge(plan::cluster(&inputs, &cluster, self.phase).unwrap()).unwrap();
+            plan.merge(plan::cluster(&inputs, &cluster, &Course::ended(self.phase)).unwrap()).unwrap();
         }
         plan
     }
@@ -99,7 +106,8 @@ impl Fixture {
 
     /// A cluster that refers to no other objects.
     pub(crate) fn inputs(&self, name: &str, version: &str) -> ClusterInputs {
-        ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None)
+        let inputs = ClusterInputs::new(Cluster::new(self.cluster(name, version)).unwrap(), |_| None);
+        inputs.with_requested(self.requested.clone())
     }
 
     fn cluster(&self, name: &str, version: &str) -> Value {

@@ -7,7 +7,7 @@ use crate::api::platform::ComponentHook;
 use crate::gate::upgrade::Phase;
 use crate::inputs::platform::{check, with_components};
 use crate::names::{AddonName, ReleaseName};
-use crate::release::ComponentForm;
+use crate::release::{Action, ComponentForm, Hook, Stage};
 
 fn repositories() -> Value {
     json!([
@@ -152,6 +152,23 @@ fn name_of_an_addon_is_refused_or_replaced() {
     assert_eq!(problems(&replaced), Vec::<String>::new());
 }
 
+/// The stages of a release are not about what the platform has in the place of its addon.
+#[test]
+fn release_does_not_delete_what_the_platform_adds() {
+    let fixture = fixture(&edited(&json!({"name": "ccm", "replaces": true})));
+    let mut release = fixture.published("v1");
+    let stage = |addon: &str, action| Stage { addon: addon.parse().unwrap(), action };
+    let before = vec![
+        stage("ccm", Action::Apply),
+        stage("cni", Action::Apply),
+        stage("ccm", Action::Delete),
+        stage("monitoring", Action::Delete),
+    ];
+    release.stages = BTreeMap::from([(Hook::BeforeClusterUpgrade, before)]);
+    let whole = with_components(&fixture.stack, &release);
+    assert_eq!(whole.stages[&Hook::BeforeClusterUpgrade], [stage("cni", Action::Apply)]);
+}
+
 #[test]
 fn only_exact_component_moves_before_an_upgrade() {
     let mut fixture = fixture(&edited(&json!({"name": "ccm", "replaces": true})));
@@ -196,12 +213,12 @@ fn dependency_that_a_cluster_cannot_have_is_reported() {
     for (needed, form, in_stack, in_cluster) in [
         ("cni", chart, "", ""),
         ("cni", None, "", ""),
-        ("cni", manifests, "ingress: dependsOn: a chart cannot wait for manifests, and cni has no chart", ""),
+        ("cni", manifests, "", ""),
         ("monitoring", None, "", ""),
         (
             "limits",
             None,
-            "ingress: dependsOn: a chart cannot wait for manifests, and limits has no chart",
+            "",
             "\"limits\", which this Cluster does not have: clusterSelector is not for its labels",
         ),
         (

@@ -55,7 +55,7 @@ fn shape(cluster: &ClusterChange) -> String {
         })
         .collect();
     let held: Vec<_> = cluster.held.iter().map(|held| (&held.addon, held.reason)).collect();
-    format!("{:?}", (objects, &cluster.unchanged, held, &cluster.upgrade))
+    format!("{:?}", (objects, &cluster.unchanged, held, (&cluster.upgrade, &cluster.on_the_way)))
 }
 
 fn of_group(clusters: &[&ClusterChange]) -> Vec<Block> {
@@ -108,6 +108,9 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
         .into_iter()
         .flatten()
     });
+    let on_the_way = cluster.on_the_way.sentences().map(|(begin, addons)| {
+        Line::new(&format!("{begin}: ")).codes(addons.iter().map(String::as_str), MAX_NAMES)
+    });
     let restarts =
         [Effect::UpgradesChartAndValues, Effect::UpgradesChart, Effect::UpgradesValues, Effect::Applies];
     let restarts =
@@ -129,7 +132,7 @@ fn sentences(cluster: &ClusterChange) -> Vec<Line> {
             .words(": ")
             .code(&held.message)
     });
-    let mut lines: Vec<Line> = summary.chain(moments).chain(restarts).chain(held).collect();
+    let mut lines: Vec<Line> = summary.chain(moments).chain(on_the_way).chain(restarts).chain(held).collect();
     if lines.is_empty() {
         lines.push(Line::new("None of its addons changes"));
     }

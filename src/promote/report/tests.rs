@@ -3,7 +3,8 @@ use serde_json::json;
 use super::{Promotion, Soak, document};
 use crate::compare::change::Change;
 use crate::compare::charts::{ChartsAndKinds, KindChange, Owner, VersionChange};
-use crate::compare::plans::{ChangeKind, ClusterChange, HeldAddon, Moments, ObjectChange};
+use crate::compare::moments::{Moments, OnTheWay};
+use crate::compare::plans::{ChangeKind, ClusterChange, HeldAddon, ObjectChange};
 use crate::inputs::ClusterInputs;
 use crate::plan::{ObjectId, Plan};
 use crate::promote::compare::{Effect, NotFollowing, Offer, Offered, PartChange, Skipped, Upgrade};
@@ -45,6 +46,7 @@ fn upgraded(mut cluster: ClusterChange) -> ClusterChange {
         repeated: vec!["cni".into()],
     };
     cluster.upgrade = Some(moments);
+    cluster.on_the_way = OnTheWay { temporary: vec!["helper".into()], reinstalled: vec!["storage".into()] };
     cluster
 }
 
@@ -130,6 +132,8 @@ fn report_has_all_sections() {
         "Cluster tenant/three\n",
         "Before Cluster API upgrades to v1.32.5: cni\n",
         "Once more after Cluster API upgrades to v1.32.5: cni\n",
+        "Installed and uninstalled again on the way: helper\n",
+        "Uninstalled and installed again on the way: storage\n",
         "changed HelmRelease tenant/three.cni\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");

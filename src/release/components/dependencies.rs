@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::names::AddonName;
 use crate::release::document::Value;
 use crate::release::finding::{Finding, Findings, Reason};
-use crate::release::{Addon, CLUSTER_ADDON, Files, Hook, Stage};
+use crate::release::{Addon, CLUSTER_ADDON, Files, Hook, Stage, conflict};
 
 /// An addon that a component waits for, and the finding at its place, without a message.
 type Needed = (AddonName, Finding);
@@ -33,7 +33,7 @@ impl Dependencies {
         needed.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Reports the dependencies of addons that can never be fulfilled: Flux would wait for ever. Without complete stages all
+    /// Reports the dependencies of addons that can never be fulfilled. Without complete stages all
     /// addons count as those of the same moment.
     pub(in crate::release) fn check(
         &self,
@@ -50,12 +50,9 @@ impl Dependencies {
                 let needed = addons.iter().find(|other| other.name == *name);
                 // An addon that is not usable has findings of its own.
                 let is_elsewhere = || directories.contains(name.as_str()) || self.0.contains_key(name);
-                let refused =
-                    needed.and_then(|needed| forms_refused(addon.is_chart(), name, needed.is_chart()));
                 let message = match needed {
                     None if is_elsewhere() => continue,
                     None => format!("the release has no addon {name}"),
-                    Some(_) if refused.is_some() => refused.unwrap_or_default(),
                     Some(_) if *name == addon.name => format!("{name} waits for itself"),
                     Some(_) if self.leads(name, &addon.name) => {
                         format!("{name} waits for {}: neither can be installed first", addon.name)
@@ -64,7 +61,10 @@ impl Dependencies {
                         "{} moves before an upgrade of the cluster, and {name} only after it: neither would move",
                         addon.name
                     ),
-                    Some(_) => continue,
+                    Some(_) => match stages.and_then(|stages| conflict(stages, &addon.name, name)) {
+                        Some(conflict) => conflict,
+                        None => continue,
+                    },
                 };
                 findings.push(Finding { message, ..finding.clone() });
             }
@@ -92,14 +92,4 @@ pub fn leads<'a>(mut from: Vec<&'a str>, to: &str, needed: impl Fn(&'a str) -> V
         }
     }
     false
-}
-
-/// Says why an addon cannot wait for the addon `needed` because of their forms: each is a chart, or manifests.
-#[must_use]
-pub fn forms_refused(is_chart: bool, needed: &AddonName, needed_is_chart: bool) -> Option<String> {
-    match (is_chart, needed_is_chart) {
-        (false, _) => Some("manifests cannot wait for another addon".to_owned()),
-        (true, false) => Some(format!("a chart cannot wait for manifests, and {needed} has no chart")),
-        (true, true) => None,
-    }
 }

@@ -169,18 +169,12 @@ fn dependency_that_is_never_ready_is_refused() {
     let (dependency, ingress) = ("dependsOn: [cni]", "template: components/ingress.yaml\n");
     for (old, new, line, message) in [
         (dependency, "dependsOn: [nothing]", 19, "the release has no addon nothing"),
-        (
-            dependency,
-            "dependsOn: [policies]",
-            19,
-            "a chart cannot wait for manifests, and policies has no chart",
-        ),
         (dependency, "dependsOn: [monitoring]", 19, "monitoring waits for itself"),
         (
             "substitute: components/policies.yaml",
-            "dependsOn: [cni]",
+            "dependsOn: [nothing]",
             9,
-            "manifests cannot wait for another addon",
+            "the release has no addon nothing",
         ),
     ] {
         expect(&with(old, new).refused(), Reason::DependencyInvalid, COMPONENTS, line, message);
@@ -197,6 +191,9 @@ fn dependency_that_is_never_ready_is_refused() {
         ]
     );
     with(dependency, "dependsOn: [ingress, cni]").clean();
+    // The operator waits where Flux cannot.
+    with(dependency, "dependsOn: [policies]").clean();
+    with("substitute: components/policies.yaml", "dependsOn: [cni]").clean();
 
     // The upgrade waits for what it needs before: that cannot wait for the upgrade.
     let later = list().replace(ingress, &format!("{ingress}    dependsOn: [monitoring]\n"));

@@ -21,17 +21,29 @@ const MAX_SHARED: usize = 20;
 /// Checks the manifests in this directory of a release, which Flux applies. Returns its objects; none if a
 /// `kustomization.yaml` may change them.
 pub(super) fn check(files: &Files, directory: &str, findings: &mut Findings) -> Objects {
-    let objects = RefCell::default();
-    let mut manifests = Manifests {
-        files,
-        root: directory,
-        seen: BTreeSet::new(),
-        objects: &objects,
-        is_plain: true,
-        findings,
-    };
+    let read = RefCell::default();
+    let mut manifests =
+        Manifests { files, root: directory, seen: BTreeSet::new(), read: &read, is_plain: true, findings };
     manifests.directory(directory);
-    if manifests.is_plain { objects.into_inner() } else { Objects::new() }
+    if manifests.is_plain { read.into_inner().objects } else { Objects::new() }
+}
+
+/// Returns the first file of manifests in this directory that SOPS has encrypted.
+pub(super) fn encrypted(files: &Files, directory: &str) -> Option<String> {
+    let (read, findings) = (RefCell::<Read>::default(), &mut Findings::default());
+    let mut manifests =
+        Manifests { files, root: directory, seen: BTreeSet::new(), read: &read, is_plain: true, findings };
+    manifests.directory(directory);
+    read.into_inner().encrypted.into_iter().next()
+}
+
+/// What was found in manifests.
+#[derive(Default)]
+struct Read {
+    /// The objects in the files.
+    objects: Objects,
+    /// The files that are encrypted.
+    encrypted: BTreeSet<String>,
 }
 
 /// Reports the objects that two addons have, at both: each would take them from the other, again and again.
@@ -65,8 +77,7 @@ struct Manifests<'a> {
     root: &'a str,
     /// The files and directories that were read already.
     seen: BTreeSet<String>,
-    /// The objects in the files.
-    objects: &'a RefCell<Objects>,
+    read: &'a RefCell<Read>,
     /// Whether no `kustomization.yaml` may change them.
     is_plain: bool,
     findings: &'a mut Findings,
@@ -116,7 +127,10 @@ impl Manifests<'_> {
         }
         let found = first_finding(&path, &file.content, Keys::Kustomize, |document| {
             if let Some(identity) = document.identity() {
-                self.objects.borrow_mut().insert(identity, path.clone());
+                self.read.borrow_mut().objects.insert(identity, path.clone());
+            }
+            if document.is_encrypted {
+                self.read.borrow_mut().encrypted.insert(path.clone());
             }
             let message = refused(document)?;
             let finding = Finding::error(Reason::InvalidField, &path, message);

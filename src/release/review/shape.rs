@@ -22,6 +22,10 @@ pub(super) struct Shape {
     names: Names,
     /// Those below `metadata`.
     metadata: Names,
+    /// Whether it has the key `mac`.
+    has_mac: bool,
+    /// Whether it is encrypted with SOPS, which leaves its own data below the key `sops`.
+    pub(super) is_encrypted: bool,
 }
 
 /// A namespace and a name, each empty if absent.
@@ -107,6 +111,8 @@ impl Shape {
             "namespace" => self.names.0 = value.text,
             "name" => self.names.1 = value.text,
             "metadata" => self.metadata = value.names,
+            "mac" => self.has_mac = true,
+            "sops" => self.is_encrypted = value.has_mac,
             _ => {}
         }
     }

@@ -247,3 +247,20 @@ fn digest_is_parsed_strictly() {
         assert!(text.parse::<Digest>().is_err(), "{text}");
     }
 }
+
+#[test]
+fn manifests_that_sops_has_encrypted_are_found() {
+    let encrypted = |stack: &Stack| stack.load().unwrap().encrypted().into_values().collect::<Vec<_>>();
+    let secret = "kind: Secret\nmetadata: {name: a}\nstringData: {a: 'ENC[x]'}\nsops: {mac: 'ENC[x]', version: 3.9.0}\n";
+    let path = "cluster-addon/storage-classes/keys/secret.yaml";
+    let stack = Stack::good().with(path, &format!("kind: Namespace\nmetadata: {{name: a}}\n---\n{secret}"));
+    assert_eq!(encrypted(&stack), [path]);
+    let unlisted = "resources: [default.yaml]\n";
+    let stack = stack.with("cluster-addon/storage-classes/kustomization.yaml", unlisted);
+    assert!(encrypted(&stack).is_empty(), "Flux does not apply it");
+    for other in ["data: {sops: {mac: a}}", "sops: {version: 1}", "sops: a", "mac: a"] {
+        let text = format!("kind: ConfigMap\nmetadata: {{name: a}}\n{other}\n");
+        assert!(encrypted(&Stack::good().with(path, &text)).is_empty(), "{other}");
+    }
+    assert!(encrypted(&Stack::good().with("cluster-addon/cni/templates/a.yaml", secret)).is_empty());
+}

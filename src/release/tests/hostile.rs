@@ -28,6 +28,17 @@ fn ignored_file_of_a_chart_is_refused() {
 }
 
 #[test]
+fn sops_configuration_of_manifests_is_accepted() {
+    let mut stack = Stack::good();
+    stack.files.insert_ignored("cluster-addon/storage-classes/.sops.yaml").unwrap();
+    stack.files.insert_ignored("cluster-addon/storage-classes/secrets/.sops.yaml").unwrap();
+    stack.clean();
+    stack.files.insert_ignored("cluster-addon/cni/.sops.yaml").unwrap();
+    let message = "Flux leaves this file out of an artifact, so the chart would be packaged without it";
+    expect(&stack.refused(), Reason::FileIgnored, "cluster-addon/cni/.sops.yaml", None, message);
+}
+
+#[test]
 fn limits() {
     let mut stack = Stack::good();
     stack.limits = Limits { unpacked: 1500, ..Limits::default() };

@@ -37,6 +37,7 @@ fn facts(addons: Vec<AddonFacts>) -> ClusterFacts {
         addons,
         of_desired: true,
         delivered: true,
+        stages: None,
         pruned: None,
         upgrade: None,
         committed_by: None,
@@ -86,6 +87,34 @@ fn same_facts_later_give_the_same_status() {
             cluster_addon(facts(vec![addon("cni", Some(verdict))]), &first, at("2026-11-21T10:05:00Z"));
         assert_eq!(first, later);
     }
+}
+
+#[test]
+fn delivery_that_keeps_failing_is_an_issue() {
+    let refused = || {
+        let hold = Hold { reason: Reason::DeliveryFailed, message: "refused".into() };
+        facts(vec![AddonFacts { hold: Some(hold), ..addon("cni", Some(APPLIED)) }])
+    };
+    let first = cluster_addon(refused(), &ClusterAddonStatus::default(), at(NOW));
+    let early = cluster_addon(refused(), &first, at("2026-11-21T10:04:59Z"));
+    let late = cluster_addon(refused(), &early, at("2026-11-21T10:05:00Z"));
+    for (status, expected) in [(&first, "Unknown"), (&early, "Unknown"), (&late, "False")] {
+        for kind in [ConditionType::Delivered, ConditionType::Ready] {
+            assert_eq!(condition(status, kind).0, expected, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn cause_of_a_late_addon_stays() {
+    let late = |reason: &str, message: &str| {
+        let (reason, message) = (reason.into(), message.into());
+        facts(vec![addon("cni", Some(Verdict::Failed { class: Class::Transient, reason, message }))])
+    };
+    let failed = late("ReconciliationFailed", "not ready after 20m: dry-run failed");
+    let before = cluster_addon(failed, &ClusterAddonStatus::default(), at(NOW));
+    let again = late("DeadlineExceeded", "not ready after 20m: Reconciliation in progress");
+    assert_eq!(cluster_addon(again, &before, at(NOW)), before, "Flux tries again");
 }
 
 #[test]
@@ -302,6 +331,7 @@ fn numbers_name_their_release() {
         desired: "openstack-scs-1-32-v3".into(),
         of_desired: false,
         delivered: false,
+        stages: None,
         inputs: None,
         ..good
     };
@@ -364,6 +394,7 @@ fn paused_cluster_reports_only_paused() {
         addons: vec![addon("cni", None)],
         of_desired: false,
         delivered: false,
+        stages: None,
         inputs: None,
         ..good
     };

@@ -7,7 +7,6 @@ use crate::api::cluster_addon::{ClusterAddonStatus, UpgradeStatus};
 use crate::api::conditions::{ConditionType, Reason};
 use crate::gate::upgrade::{Gate, Phase};
 use crate::names::{AddonName, ReleaseName};
-use crate::release::Hook;
 use crate::rollup::report::{ConditionStatus, Report};
 
 /// The facts about the upgrade of a Cluster.
@@ -109,22 +108,6 @@ pub(super) fn upgrade_status(
     let from = if current == to { before.map(|before| before.from.clone()) } else { Some(current.clone()) };
     let since = Time(since(facts, old, now));
     Some(UpgradeStatus { from: from.unwrap_or(current), to, phase: facts.phase.as_str().to_owned(), since })
-}
-
-/// Returns the lifecycle moment whose addons move now; `None` while none moves.
-pub(super) fn moving(facts: &GateFacts, old: &ClusterAddonStatus, is_delivered: bool) -> Option<Hook> {
-    match facts.phase {
-        Phase::Requested => None,
-        Phase::Waiting | Phase::Open | Phase::Upgrading => Some(Hook::BeforeClusterUpgrade),
-        Phase::Steady if is_delivered => None,
-        Phase::Steady => {
-            let is_first = old.release.as_ref().is_none_or(|release| release.applied.is_none());
-            let is_after = old.upgrade.is_some();
-            (is_after && !is_first)
-                .then_some(Hook::AfterClusterUpgrade)
-                .or(is_first.then_some(Hook::AfterControlPlaneInitialized))
-        }
-    }
 }
 
 /// Returns the time since which the upgrade is in its phase.

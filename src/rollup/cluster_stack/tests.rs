@@ -68,7 +68,7 @@ fn facts<'a>(releases: impl IntoIterator<Item = (&'a str, ReleaseState<'a>)>) ->
         releases,
         problems: BTreeMap::new(),
         clusters: vec![cluster("1", good("Applied"))],
-        note: None,
+        notes: Vec::new(),
         pruned: None,
         pruned_addons: None,
         delivered: None,
@@ -91,8 +91,8 @@ fn reported(status: &ClusterStackStatus, kind: &str) -> String {
 
 #[test]
 fn autosubscribe_of_custom_is_noted() {
-    let note = Some("autoSubscribe has no effect, because …");
-    let found = StackFacts { note, ..facts([]) };
+    let notes = vec!["autoSubscribe has no effect, because …".to_owned()];
+    let found = StackFacts { notes, ..facts([]) };
     assert_eq!(
         reported(&roll_up(found), "ReleasesSynced"),
         "True Synced: 0 releases; autoSubscribe has no effect, because …"
@@ -306,6 +306,22 @@ fn git_delivery_counts_only_own_problems() {
         assert!(reported(&status, "Ready").starts_with(expected), "{reason}: {}", reported(&status, "Ready"));
         assert!(reported(&status, "Delivered").contains(reason), "{reason}");
     }
+}
+
+#[test]
+fn push_that_keeps_failing_is_an_issue() {
+    let v1 = release("v1", true);
+    let at = |minutes| now().checked_add(SignedDuration::from_mins(minutes)).unwrap();
+    let pushed = |old: &ClusterStackStatus, minutes| {
+        let report = Report::new(ConditionStatus::Unknown, Reason::PushFailed.as_str(), "m");
+        let facts = facts([("v1", state(Role::Offered, 0, Some(&v1)))]);
+        cluster_stack(StackFacts { delivered: Some((report, None)), ..facts }, old, at(minutes))
+    };
+    let first = pushed(&ClusterStackStatus::default(), 0);
+    assert_eq!(reported(&first, "Ready"), "Unknown PushFailed: Delivered: m");
+    let late = pushed(&first, 5);
+    assert_eq!(reported(&late, "Ready"), "False PushFailed: Delivered: m");
+    assert_eq!(reported(&pushed(&late, 6), "Delivered"), "False PushFailed: m");
 }
 
 fn any_status() -> impl Strategy<Value = ConditionStatus> {

@@ -112,6 +112,46 @@ fn missing_is_never_true() {
 }
 
 #[test]
+fn part_that_waits_for_others_hides_no_cause() {
+    let unknown = |reason, message| Some(report(ConditionStatus::Unknown, reason, message));
+    let stage = || unknown("WaitingForStage", "stays as it is");
+    let dependency = || unknown("WaitingForDependency", "waits until cni is applied");
+    let progress = || unknown("Progressing", "installs");
+    let of = |parts: &[(&str, Option<Report>)]| {
+        let sum = summary(parts, (Reason::Applied, ""));
+        (sum.reason, sum.message)
+    };
+    for (parts, reason, message) in [
+        (
+            vec![("policies", stage()), ("cni", progress())],
+            "Progressing",
+            "cni: installs; policies: stays as it is",
+        ),
+        (vec![("policies", stage()), ("csi", stage())], "WaitingForStage", "policies, csi: stays as it is"),
+        (
+            vec![("policies", stage()), ("cni", progress()), ("ccm", unknown("Suspended", "is suspended"))],
+            "Several",
+            "cni: installs; ccm: is suspended; policies: stays as it is",
+        ),
+        (
+            vec![("policies", dependency()), ("csi", stage())],
+            "Several",
+            "policies: waits until cni is applied; csi: stays as it is",
+        ),
+        (
+            vec![
+                ("policies", stage()),
+                ("cni", Some(report(ConditionStatus::False, "InstallFailed", "no luck"))),
+            ],
+            "InstallFailed",
+            "cni: no luck; policies: stays as it is",
+        ),
+    ] {
+        assert_eq!(of(&parts), (reason.to_owned(), message.to_owned()), "{parts:?}");
+    }
+}
+
+#[test]
 fn release_without_addons_is_ready() {
     assert_eq!(addons(vec![]), report(ConditionStatus::True, "Applied", "0 of 0 addons"));
 }

@@ -56,8 +56,20 @@ fn object_not_ready_by_deadline_has_failed() {
     let runs = object(json!({"lastAttemptedGeneration": 2}), &[RUNNING[0], RUNNING[1], FAILED[1]]);
     for face in [retrying(), begins, runs] {
         let verdict = judge_helm_release(&face, &at("2026-11-20T11:00:00Z"));
-        assert_eq!(verdict, late("not ready after 20m: no luck"));
+        assert_eq!(
+            verdict,
+            failed(Transient, "InstallFailed", "not ready after 20m: no luck"),
+            "the cause stays"
+        );
     }
+    // Manifests that cannot be applied say nothing while Flux tries again: the status knows.
+    let reported = Some(("ReconciliationFailed", "not ready after 20m: dry-run failed"));
+    let kept = failed(Transient, "ReconciliationFailed", "not ready after 20m: dry-run failed");
+    assert_eq!(late("not ready after 20m: Reconciliation in progress").with_cause_of(reported), kept);
+    let other = failed(Transient, "HealthCheckFailed", "not ready after 20m: a");
+    assert_eq!(other.clone().with_cause_of(reported), other, "another cause");
+    let early = Some(("ReconciliationFailed", "dry-run failed"));
+    assert_eq!(late("x").with_cause_of(early), late("x"), "of another expectation");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `docs/promotion-files.md`: each field of the files of promotion, out of their types.
+//! `docs/reference/promotion-files.md`: each field of the files of promotion, out of their types.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const HEAD: &str = "\
 
 <!-- Generated from the types by tests/integration/promote/files.rs; to update, run UPDATE_GOLDEN=1 cargo test. -->
 
-[Promotion](promotion.md) explains them. `[]` stands for each entry of a list. A field with a `*` is required. stackflux
+[Promotion](../do/promote.md) explains them. `[]` stands for each entry of a list. A field with a `*` is required. stackflux
 refuses unknown fields, with file and line.
 ";
 
@@ -56,5 +56,5 @@ fn file_reference_is_that_of_the_types() {
         let head = "| field | type | default | checks | what it is |\n|---|---|---|---|---|";
         write!(text, "\n## {file}\n\n{about}\n\n{head}\n{}", rows.0).unwrap();
     }
-    assert_is(&text, "docs/promotion-files.md");
+    assert_is(&text, "docs/reference/promotion-files.md");
 }

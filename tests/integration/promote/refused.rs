@@ -93,7 +93,7 @@ fn invalid_holds_and_inputs_are_reported() {
     fs::remove_file(stacks.work().join("stackflux.holds.yaml")).unwrap();
     stacks.write("prod/clusterstack.yaml", "a: [\n");
     stacks.push("main", "inputs that are wrong");
-    refused(&stacks, &PROMOTE, "prod/clusterstack.yaml: ");
+    refused(&stacks, &PROMOTE, "prod/clusterstack.yaml:1: ");
     fs::remove_file(stacks.work().join("prod/clusterstack.yaml")).unwrap();
     stacks.push("main", "inputs that are not there");
     refused(
@@ -123,7 +123,7 @@ fn invalid_release_in_stage_blocks_no_promotion() {
     assert!(
         rolled_back
             .stderr
-            .contains("cannot read the ClusterStacks and Clusters of the stage: prod/clusterstack.yaml: "),
+            .contains("cannot read the ClusterStacks and Clusters of the stage: prod/clusterstack.yaml:1: "),
         "{}",
         rolled_back.stderr
     );

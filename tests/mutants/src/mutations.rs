@@ -6,6 +6,7 @@ mod git;
 mod platform;
 mod releases;
 mod stacks;
+mod stages;
 mod triggers;
 mod upgrades;
 
@@ -20,6 +21,7 @@ pub(crate) fn all() -> Vec<Mutation> {
         stacks::MUTATIONS,
         git::MUTATIONS,
         triggers::MUTATIONS,
+        stages::MUTATIONS,
         upgrades::MUTATIONS,
         platform::MUTATIONS,
     ];

@@ -77,7 +77,7 @@ impl Suite {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.directory).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env_remove("MUTANT").env_remove("UPDATE_GOLDEN").env("INSTA_UPDATE", "no");
+        command.env_remove("MUTANT").env_remove("UPDATE_GOLDEN");
         command.envs(mutant.map(|name| ("MUTANT", name)));
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
         let lines = lines(&mut child);

@@ -35,9 +35,11 @@ const EVERYWHERE: &[Row] = &[
     (OURS, "clusterstacks", &["get", "list", "watch", "patch"]),
     (OURS, "clusterstackreleases", OWN),
     (OURS, "clusteraddons", OWN),
+    (OURS, "clusteraddonoverrides", READ),
     (OURS, "clusterstacks/status", &["patch"]),
     (OURS, "clusterstackreleases/status", &["patch"]),
     (OURS, "clusteraddons/status", &["patch"]),
+    (OURS, "clusteraddonoverrides/status", &["patch"]),
     (OURS, "clusterstacks/finalizers", &["update"]),
     (OURS, "clusterstackreleases/finalizers", &["update"]),
     (OURS, "clusteraddons/finalizers", &["update"]),
@@ -188,8 +190,10 @@ fn user_permissions_follow_the_default_roles() {
             "subjects": [{"apiGroup": RBAC, "kind": "User", "name": role}],
         });
         installed().apply(&binding.to_string()).unwrap();
-        let rows: [Row; 4] = [
+        let rows: [Row; 6] = [
             (OURS, "clusterstacks", stacks),
+            (OURS, "clusteraddonoverrides", stacks),
+            (OURS, "clusteraddonoverrides/status", &[]),
             (OURS, "clusterstackreleases", READ),
             (OURS, "clusteraddons", addons),
             (OURS, "clusteraddons/status", &[]),

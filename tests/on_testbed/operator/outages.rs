@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stackflux_testbed::Operator;
 
+use super::alerts::series::{Course, Scrape};
 use super::diary::Diary;
 use super::letgo;
 use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads, long};
@@ -32,12 +33,17 @@ fn outage_of_management_component_fails_nothing() {
     let diary = Diary::of(&scenario);
     let helm = alone.testbed.component("helm-controller");
     eventually("helm-controller is up", || helm_controller_up(&operator) == Some(true));
+    let before = Scrape::of(&[("a", &operator)]);
     helm.process().unwrap().kill().unwrap();
     scenario.set_endpoint("a", "no-helm.example.org");
     wait_until_helm_controller_is_named(&scenario, &operator);
+    let bad = Scrape::of(&[("a", &operator)]);
     helm.start_again().unwrap();
     scenario.wait_endpoint_ready("a", "no-helm.example.org");
     eventually("helm-controller is up again", || helm_controller_up(&operator) == Some(true));
+    let good = Scrape::of(&[("a", &operator)]);
+    Course { before: &before, bad: &bad, good: &good }
+        .assert_fires("flux", &["StackfluxClusterStuck", "StackfluxFluxControllerDown"]);
     diary.assert_nothing_failed("without helm-controller");
 
     // The operator is restarted, too: what it knew of the releases is lost, and it cannot read them.

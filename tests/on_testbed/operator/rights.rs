@@ -1,4 +1,4 @@
-//! What a tenant's own rights, which end at its namespace, can do to others: the rows of docs/security.md.
+//! What a tenant's own rights, which end at its namespace, can do to others: the rows of docs/reference/security.md.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -14,7 +14,7 @@ use crate::git::git;
 use crate::push::Layout;
 use crate::support::scratch;
 
-const DOCUMENT: &str = "docs/operator-and-git.md";
+const DOCUMENT: &str = "docs/reference/servers.md";
 
 /// Texts that must not appear anywhere.
 fn secrets_of(server: &GuardedGitServer, registry: &str) -> Vec<String> {

@@ -12,6 +12,7 @@ mod leaving;
 mod mended;
 mod moved;
 mod order;
+mod staged;
 mod steps;
 mod stuck;
 mod tenant;
@@ -48,7 +49,8 @@ fn addons_move_before_the_control_plane_of_cluster_api() {
         ..Options::default()
     };
     let alone = Alone::start_with(&options);
-    let parts: [Part; 6] = [
+    let parts: [Part; 7] = [
+        staged::helper_dependencies_and_requests_move_through_the_gate,
         order::one_upgrades_and_another_is_forced,
         order::patch_level_waits_and_another_class_does_not,
         edits::edits_one_after_the_other_and_the_way_back,

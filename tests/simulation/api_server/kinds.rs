@@ -49,6 +49,13 @@ pub(crate) const KINDS: &[Kind] = &[
         defaults: &[(&["status", "ready"], "false")],
     },
     Kind {
+        group: OURS.0,
+        version: OURS.1,
+        plural: "clusteraddonoverrides",
+        name: "ClusterAddonOverride",
+        defaults: &[],
+    },
+    Kind {
         group: "cluster.x-k8s.io",
         version: "v1beta2",
         plural: "clusters",

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{
-    BROKEN, COMPONENTS, MONITORING_AS_MANIFESTS, OTHER_COMPONENTS, PATCHED, V1, V2, WITHOUT_MONITORING,
+    AGAIN, ALL_OTHER, BROKEN, COMPONENTS, HELPED, MONITORING_AS_MANIFESTS, OTHER_COMPONENTS, PATCHED, V1, V2,
+    WITHOUT_MONITORING,
 };
 
 /// What makes an addon belong before and after an upgrade of the Cluster.
@@ -59,6 +60,19 @@ pub(super) fn release(name: &str) -> Release {
             .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1"),
         COMPONENTS => Release::like(V2, name).with_components(LIST, &["ingress", "limits", "metrics"]),
         OTHER_COMPONENTS => Release::like(V2, name).with_components(OTHER_LIST, &["ingress", "limits"]),
+        ALL_OTHER => Release::like(V2, name)
+            .edited("cluster-addon/ccm/values.yaml", "1.37.0", "1.37.1")
+            .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1")
+            .edited("cluster-addon/policies/resource-quota.yaml", "100", "200"),
+        HELPED => Release::like(V2, name)
+            .edited("metadata.yaml", "v1.34.0", "v1.34.1")
+            .edited("cluster-addon/cni/values.yaml", "1.37.0", "1.37.1")
+            .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1")
+            .copied("monitoring", "helper")
+            .with_stages_before_upgrade("+helper +cni +ccm -helper"),
+        AGAIN => Release::like(V2, name)
+            .edited("cluster-addon/monitoring/values.yaml", "1.37.0", "1.37.1")
+            .with_stages_before_upgrade("+cni -monitoring +ccm +monitoring"),
         BROKEN => Release::like(V1, name).edited("clusteraddon.yaml", "action: apply", "action: aply"),
         _ => Release::example(name),
     }
@@ -99,6 +113,33 @@ impl Release {
     fn without(self, addon: &str) -> Self {
         let entry = format!("    - name: {addon}\n      action: apply\n");
         self.emptied(addon).edited("clusteraddon.yaml", &entry, "")
+    }
+
+    /// Copies a chart, which no stage names yet.
+    fn copied(mut self, from: &str, to: &str) -> Self {
+        let [old, new] = [from, to].map(|addon| self.path(&format!("cluster-addon/{addon}/")));
+        let of = |(path, content): (&String, &Vec<u8>)| {
+            Some((format!("{new}{}", path.strip_prefix(&old)?), content.clone()))
+        };
+        let files: Vec<_> = self.files.iter().filter_map(of).collect();
+        self.files.extend(files);
+        self
+    }
+
+    /// Replaces the stages before an upgrade: `+` applies an addon, and `-` deletes it.
+    fn with_stages_before_upgrade(mut self, stages: &str) -> Self {
+        let path = self.path("clusteraddon.yaml");
+        let text = String::from_utf8(self.files[&path].clone()).unwrap();
+        let (before, _) = text.split_once("  BeforeClusterUpgrade:\n").unwrap();
+        let entry = |stage: &str| {
+            let (action, addon) = stage.split_at(1);
+            let action = if action == "+" { "apply" } else { "delete" };
+            format!("    - name: {addon}\n      action: {action}\n")
+        };
+        let stages: Vec<String> = stages.split_whitespace().map(entry).collect();
+        let text = format!("{before}  BeforeClusterUpgrade:\n{}", stages.concat());
+        self.files.insert(path, text.into());
+        self
     }
 
     /// Makes an addon one manifest instead of a chart.

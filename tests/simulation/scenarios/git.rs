@@ -15,14 +15,21 @@ const REQUEUE_HELD_AFTER: Duration = Duration::from_mins(1);
 
 /// Offers these versions through a repository that Flux follows, and creates a Cluster.
 pub(super) fn deliver(simulation: &mut Simulation, versions: &[&str], class: &str) {
+    deliver_with(simulation, versions, class, &json!({}));
+}
+
+/// Like [`deliver`], with settings for Flux.
+pub(super) fn deliver_with(simulation: &mut Simulation, versions: &[&str], class: &str, flux: &Value) {
     let fleet = Fleet::new(&simulation.namespace);
     let metadata = json!({"name": FLEET, "namespace": simulation.namespace});
     let follow = json!({"url": fleet.url(), "ref": {"branch": "main"}, "interval": "1m"});
     let apply = json!({
         "sourceRef": {"kind": "GitRepository", "name": FLEET}, "path": PATH, "prune": true, "interval": "10m",
     });
-    let delivery =
-        json!({"delivery": {"mode": "Git", "git": {"url": fleet.url(), "path": PATH, "branch": "main"}}});
+    let delivery = json!({
+        "flux": flux,
+        "delivery": {"mode": "Git", "git": {"url": fleet.url(), "path": PATH, "branch": "main"}},
+    });
     simulation.flux.fleet = Some(fleet);
     for (group, kind, spec) in [
         ("source.toolkit.fluxcd.io", "GitRepository", follow),

@@ -131,6 +131,19 @@ fn deletion_without_asking_again_trusts_an_empty_list() {
 }
 
 #[test]
+fn removal_without_present_requests_has_no_cause() {
+    assert_noticed(Guard::RequestsAskedAgain, Rule::DeletionWithoutCause, |simulation| {
+        simulation.deliver_overridable();
+        simulation.request(&json!({"monitoring": {"enabled": false}}));
+        simulation.at_any_time(|simulation| {
+            simulation.delay("ClusterAddonOverride");
+            simulation.request(&json!({}));
+        });
+        settle(simulation);
+    });
+}
+
+#[test]
 fn deletion_without_listing_the_users_misses_a_new_cluster() {
     assert_noticed(Guard::UsersListed, Rule::DeletionWithoutCause, |simulation| {
         simulation.retire_second();

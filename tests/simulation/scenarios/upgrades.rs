@@ -118,7 +118,7 @@ impl Simulation {
     }
 
     /// Makes failed content ready from now on.
-    fn mend_flux(&mut self) {
+    pub(super) fn mend_flux(&mut self) {
         let wire = self.wire.clone();
         self.flux.mend(&wire.cluster().server);
     }

@@ -25,6 +25,15 @@ pub(crate) const DOCKER_REGISTRY: Package = Package {
     variable: "TESTBED_DOCKER_REGISTRY",
 };
 
+/// Prometheus, of which only the program is used that evaluates rules in a file.
+const PROMETHEUS: Package =
+    Package { name: "prometheus", program: "usr/bin/promtool", variable: "TESTBED_PROMTOOL" };
+
+/// The program that evaluates the rules of Prometheus over series in a file. Fetches it if it is missing.
+pub fn promtool() -> Result<PathBuf> {
+    PROMETHEUS.program()
+}
+
 impl Package {
     /// The program: the one that the environment names, otherwise the installed one, otherwise that of the package,
     /// which is first fetched into the cache if it is missing.

@@ -24,7 +24,7 @@ const TAGS: &str = "sqlite sqlite_unlock_notify";
 const USER: &str = "stackflux";
 const PASSWORD: &str = "a-password-of-tests";
 
-/// The scopes of the token: those that `docs/pull-requests.md` requires, and creating repositories.
+/// The scopes of the token: those that `docs/reference/servers.md` requires, and creating repositories.
 const SCOPES: &str = "write:repository,write:user";
 
 /// A running Gitea on loopback. It stops when it is dropped; its log stays until the next run.

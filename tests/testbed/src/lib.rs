@@ -47,6 +47,7 @@ pub use audit::{Audit, Mark, Write};
 pub use building::build;
 pub use cluster::{Cluster, HelmRevision, Object};
 pub use cluster_api::{ClusterApi, Infrastructure, NewCluster};
+pub use debian::promtool;
 pub use error::{Error, Result};
 pub use git::{GitServer, GuardedGitServer};
 pub use gitea::Gitea;

@@ -2,8 +2,9 @@
 
 use super::super::{
     ADDON_NAME, ADDON_NAMES, CHART_ALONE, COMMIT, COMPONENT_REFERENCE, EITHER_CONTENT, EITHER_REPOSITORY,
-    EXACT_HOOK, GIT_COMPONENT, MANIFEST_DIGEST, MAX_COMPONENTS, MAX_NEEDED, MAX_REPOSITORIES, MAX_TEMPLATE,
-    NAMESPACE, OCI_CHART, OCI_COMPONENT, OCI_REFERENCE, PATH, REPLACES_ALL, SUBSTITUTE_ALONE,
+    EXACT_HOOK, GIT_COMPONENT, HOMEPAGE, MANIFEST_DIGEST, MAX_COMPONENTS, MAX_DESCRIPTION, MAX_HOMEPAGE,
+    MAX_NEEDED, MAX_REPOSITORIES, MAX_TEMPLATE, NAMESPACE, OCI_CHART, OCI_COMPONENT, OCI_REFERENCE,
+    OPTIONAL_ALONE, PATH, REPLACES_ALL, SUBSTITUTE_ALONE,
 };
 use super::{MAX_URL, Violations, is_inside};
 use crate::api::platform::{ComponentGit, ComponentOci, ComponentRepository, PlatformComponent};
@@ -69,12 +70,18 @@ impl Violations {
             !component.depends_on.is_empty(),
             component.target_namespace.is_some(),
             component.create_namespace,
+            !component.schema.is_empty(),
         ];
         self.check(component.chart.is_some() || !of_charts.contains(&true), field, CHART_ALONE);
         let substitutes = component.substitute.is_some();
         self.check(component.manifests.is_some() || !substitutes, field, SUBSTITUTE_ALONE);
         let is_everywhere = component.cluster_selector.is_none();
         self.check(!component.replaces || is_everywhere, field, REPLACES_ALL);
+        self.check(!component.optional || !component.replaces, field, OPTIONAL_ALONE);
+        let is_page = component.homepage.as_deref().is_none_or(|page| HOMEPAGE.fits(page, MAX_HOMEPAGE));
+        self.check(is_page, &format!("{field}.homepage"), HOMEPAGE);
+        let length = component.description.as_deref().map_or(0, |text| text.chars().count());
+        self.check(length <= MAX_DESCRIPTION, &format!("{field}.description"), EITHER_CONTENT);
         for (name, path) in [("chart", &component.chart), ("manifests", &component.manifests)] {
             let is_path = path.as_deref().is_none_or(is_inside);
             self.check(is_path, &format!("{field}.{name}"), PATH);

@@ -7,7 +7,7 @@ use super::budgets::Budgets;
 use super::{Live, holds};
 use crate::addons::{
     Available, ControlPlane, Decision, Delivery, Facts, Receipts, Snapshot, Target, Upgrade, addon_of,
-    decide, judge_upgrade, prune_candidates, reported_without_file,
+    course, decide, judge_waits, prune_candidates, reported_without_file,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
@@ -15,6 +15,7 @@ use crate::cli::live::prepared::Prepared;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange};
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
+use crate::plan::stages::Course;
 use crate::plan::write::namespace_owner;
 use crate::plan::{self, Plan};
 use crate::rollup::Applier;
@@ -27,7 +28,7 @@ pub(super) fn change(
     budgets: &Budgets,
 ) -> Result<ClusterChange, CliError> {
     let all_held = |hold| Ok(ClusterChange::held(cluster, HeldAddon::new(None, hold)));
-    if let Some(hold) = holds::not_delivered(live, prepared, &cluster.cluster, release_hold.is_none()) {
+    if let Some(hold) = holds::not_delivered(live, prepared, cluster, release_hold.is_none()) {
         return all_held(hold);
     }
     if let Some(hold) = release_hold.filter(|_| !cluster.cluster.paused()) {
@@ -35,9 +36,12 @@ pub(super) fn change(
     }
     let gate = prepared.inputs().stack.upgrade_gate.into();
     let upgrade = Upgrade::new(&cluster.cluster, gate, ControlPlane::of(cluster, None));
-    let plan = Arc::new(plan::cluster(&prepared.inputs(), cluster, upgrade.phase_to_plan())?);
-    let mut facts = facts(live, (prepared, plan.clone()), (cluster, addon), upgrade);
-    judge_upgrade(&mut facts, Some(&prepared.inputs()))?;
+    let inputs = prepared.inputs();
+    let of = (inputs.stack.namespace.as_str(), inputs.release);
+    let course = course(addon, of, upgrade.phase_to_plan());
+    let plan = Arc::new(plan::cluster(&inputs, cluster, &course)?);
+    let mut facts = facts(live, (prepared, course, plan.clone()), (cluster, addon), upgrade);
+    judge_waits(&mut facts, Some(&prepared.inputs()))?;
     let plan = facts.plan().cloned().unwrap_or(plan);
     let decision = decide(&facts);
     match &decision.delivery {
@@ -78,7 +82,7 @@ fn written(live: &Live, plan: &Plan, decision: &Decision) -> Vec<ObjectChange> {
 /// of Flux's controllers, earlier repairs, and uncommitted changes.
 fn facts<'a>(
     live: &'a Live,
-    (prepared, plan): (&'a Prepared, Arc<Plan>),
+    (prepared, course, plan): (&'a Prepared, Course, Arc<Plan>),
     (cluster, addon): (&'a ClusterInputs, &ClusterAddon),
     upgrade: Upgrade,
 ) -> Facts<'a> {
@@ -104,8 +108,10 @@ fn facts<'a>(
         ready: &live.ready,
         allowed_deletions: prepared.allowed_deletions.as_deref(),
         is_suspended: prepared.suspended || addon.spec.suspend,
+        requests: cluster.requests(prepared.inputs().stack, prepared.inputs().release),
         inputs: Box::new(cluster.clone()),
         elsewhere: holds::elsewhere(live.present, prepared, addon),
+        course,
         plan,
     });
     Facts { cluster: &cluster.cluster, snapshot, target, upgrade }

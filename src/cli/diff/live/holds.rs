@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::Live;
 use crate::addons::{
-    LiveOwners, PruneFacts, cluster_action, deletion_cause, is_addon_deleted, is_prune_pending, kinds,
+    LiveOwners, PruneFacts, cluster_action, deletion_cause, is_addon_deleted, is_prune_pending,
 };
 use crate::api::{ClusterAddon, Reason};
 use crate::cli::live::prepared::Prepared;
 use crate::cli::live::present::Present;
-use crate::foreign::capi::Cluster;
 use crate::foreign::flux::ownership::committing_stack;
 use crate::gate::{Around, Backing, ClusterAction, Hold};
+use crate::inputs::ClusterInputs;
 use crate::names::Key;
 use crate::plan::Plan;
 use crate::plan::delivery::delivered_elsewhere;
@@ -22,9 +22,10 @@ use crate::subscription::orphaning_stack;
 pub(super) fn not_delivered(
     live: &Live,
     prepared: &Prepared,
-    cluster: &Cluster,
+    inputs: &ClusterInputs,
     is_usable: bool,
 ) -> Option<Hold> {
+    let cluster = &inputs.cluster;
     let key = cluster.key();
     let addon = live.present.addons.get(&key);
     let release = live.present.releases.get(&prepared.release_key());
@@ -35,7 +36,7 @@ pub(super) fn not_delivered(
         handed_over: live.found.objects.has_rest(&key),
         removing: is_usable
             && !cluster.paused()
-            && addon.is_some_and(|addon| is_removing(live, prepared, (addon, cluster))),
+            && addon.is_some_and(|addon| is_removing(live, prepared, (addon, inputs))),
     };
     let (reason, message) = match cluster_action(Some(cluster), addon, around) {
         ClusterAction::Deliver if orphaned_by.is_none() => return None,
@@ -73,10 +74,12 @@ pub(super) fn not_delivered(
 }
 
 /// Whether a `ClusterAddon` has addons that the release does not have and that are removed before it is deleted.
-fn is_removing(live: &Live, prepared: &Prepared, (addon, cluster): (&ClusterAddon, &Cluster)) -> bool {
+fn is_removing(live: &Live, prepared: &Prepared, (addon, cluster): (&ClusterAddon, &ClusterInputs)) -> bool {
     let objects = live.found.objects.around(addon, &Plan::default());
-    let (release, by_git) = (kinds(prepared.inputs().release, cluster), prepared.git().is_some());
-    let facts = PruneFacts { addon, release, objects: &objects, by_git, without_file: &BTreeSet::new() };
+    let (inputs, without_file) = (prepared.inputs(), BTreeSet::new());
+    let requests = &cluster.requests(inputs.stack, inputs.release);
+    let facts = PruneFacts::recorded(addon, &inputs, (&cluster.cluster, requests), &without_file);
+    let facts = PruneFacts { objects: &objects, by_git: prepared.git().is_some(), ..facts };
     is_prune_pending(&facts, (&prepared.stack_key(), prepared.suspended))
 }
 

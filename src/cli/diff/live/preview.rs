@@ -1,6 +1,7 @@
 //! What `diff --live` prints and plans about given objects: the simulations compare it with what the operator then writes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -8,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Live, compare};
+use crate::api::ClusterAddonOverride;
 use crate::cli::live::loaded::Loaded;
 use crate::cli::live::prepared::Stacks;
 use crate::cli::live::present::{LiveNamespace, Present};
@@ -19,6 +21,7 @@ use crate::inputs::ClusterInputs;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
 use crate::plan;
+use crate::plan::stages::Course;
 
 /// The output of `diff --live --output json`, and what it leaves out.
 #[derive(Clone, Debug)]
@@ -50,8 +53,8 @@ pub fn planned_addons(objects: &[Value], releases: &Loaded) -> Result<BTreeMap<K
     let mut planned = BTreeMap::new();
     for cluster in &present.clusters {
         let Some(prepared) = stacks.of_cluster(cluster) else { continue };
-        let plan =
-            plan::cluster(&prepared.inputs(), cluster, Phase::Steady).map_err(|error| in_words(&error))?;
+        let plan = plan::cluster(&prepared.inputs(), cluster, &Course::ended(Phase::Steady))
+            .map_err(|error| in_words(&error))?;
         planned.insert(
             cluster.cluster.key(),
             plan.addons().map(|planned| Value::clone(&planned.value)).collect(),
@@ -91,7 +94,10 @@ fn with_related(cluster: Cluster, objects: &[Value]) -> ClusterInputs {
         };
         objects.iter().find(is_it)
     });
-    inputs.with_installed_of(objects)
+    let key = inputs.cluster.key();
+    let overrides = of_kind::<ClusterAddonOverride>(objects, "ClusterAddonOverride").unwrap_or_default();
+    let requested = overrides.into_iter().find(|found| Key::of(found) == key);
+    inputs.with_installed_of(objects).with_requested(requested.map(Arc::new))
 }
 
 fn namespaces(objects: &[Value]) -> Result<BTreeMap<String, LiveNamespace>, serde_json::Error> {

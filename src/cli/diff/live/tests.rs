@@ -17,6 +17,7 @@ use crate::gate::upgrade::Phase;
 use crate::inputs::defaults::Defaults;
 use crate::names::Key;
 use crate::plan::delivery::is_kept_by_namespace;
+use crate::plan::stages::Course;
 use crate::plan::{self, ObjectId, PlannedObject, Step};
 
 const V1: &str = "docker-demo-1-34-v1";
@@ -82,7 +83,7 @@ fn namespaces() -> BTreeMap<String, LiveNamespace> {
 fn planned(present: &Present) -> (Vec<PlannedObject>, Vec<PlannedObject>) {
     let (stacks, _) = stacks(present);
     let inputs = stacks.of_cluster(&present.clusters[0]).unwrap().inputs();
-    let cluster = plan::cluster(&inputs, &present.clusters[0], Phase::Steady).unwrap();
+    let cluster = plan::cluster(&inputs, &present.clusters[0], &Course::ended(Phase::Steady)).unwrap();
     let shared = stacks.shared().flat_map(|shared| shared.plan.objects());
     (shared.cloned().collect(), cluster.objects().cloned().collect())
 }

@@ -23,6 +23,10 @@ fn release(name: &str, owner: &str) -> (Key, ClusterStackRelease) {
 
 fn cluster(name: &str, class: &str) -> ClusterInputs {
     let infrastructure = json!({"kind": "DockerCluster", "apiVersion": "x/v1", "metadata": {"name": name, "namespace": "demo"}});
+    let requested = json!({
+        "metadata": {"name": name, "namespace": "demo"}, "spec": {"addons": {"cni": {"enabled": false}, "csi": {}}},
+        "status": {"addons": [{"name": "cni", "inEffect": ["enabled"], "accepted": true}, {"name": "csi"}]},
+    });
     let object = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
         "metadata": {"name": name, "namespace": "demo", "annotations": {LAST_APPLIED: "{}", "mine": "stays"}},
@@ -31,7 +35,9 @@ fn cluster(name: &str, class: &str) -> ClusterInputs {
             "infrastructureRef": {"apiGroup": "x", "kind": "DockerCluster", "name": name},
         },
     });
-    ClusterInputs::new(crate::foreign::capi::Cluster::new(object).unwrap(), |_| Some(&infrastructure))
+    let inputs =
+        ClusterInputs::new(crate::foreign::capi::Cluster::new(object).unwrap(), |_| Some(&infrastructure));
+    inputs.with_requested(Some(std::sync::Arc::new(serde_json::from_value(requested).unwrap())))
 }
 
 fn addon(name: &str) -> (Key, ClusterAddon) {
@@ -87,6 +93,7 @@ fn export_contains_the_inputs_of_one_stack_only() {
         "Cluster",
         "Cluster",
         "DockerCluster",
+        "ClusterAddonOverride",
     ];
     assert_eq!(kinds, expected, "{text}");
     for expected in
@@ -109,6 +116,13 @@ fn stream_round_trips() {
     let again = read(file.path()).unwrap();
     assert_eq!(write(&again).unwrap(), text);
     assert!(again.addons[&Key::new("demo", "one")].spec.suspend);
+    let requested = again.clusters[0].requested().unwrap();
+    assert_eq!(requested.spec.addons["cni"].enabled, Some(false));
+    assert_eq!(
+        (requested.in_effect("cni"), requested.in_effect("csi")),
+        (&["enabled".to_owned()][..], &[][..])
+    );
+    assert!(again.clusters[1].requested().is_none());
     assert!(again.clusters[0].data().get("InfraCluster").is_some());
     assert!(again.clusters[1].data().get("InfraCluster").is_none());
 }

@@ -2,12 +2,8 @@
 
 use super::*;
 
-/// Returns whether cluster `two` is ready with these conditions and addons, and the output of `why`.
-fn why_of(
-    conditions: &[(&str, &str, &str, &str)],
-    addons: &[[&str; 4]],
-    only: Option<&str>,
-) -> (bool, String) {
+/// Returns what `why` explains about cluster `two` with these conditions and addons.
+fn why_of(conditions: &[(&str, &str, &str, &str)], addons: &[[&str; 4]], only: Option<&str>) -> Chain {
     let mut lists = lists();
     let mut two = addon("prod", "two", "Applied", "Applied", "");
     let conditions =
@@ -20,15 +16,13 @@ fn why_of(
     lists.addons[1] = read(two);
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "two").unwrap();
-    let chain = chain::chain(&snapshot, key, member, only).unwrap();
-    (chain.is_ready(), chain.text())
+    chain::cluster(&snapshot, key, member, only).unwrap()
 }
 
 #[track_caller]
-fn advises(text: &str, about: &str, reason: &str) {
-    let advice = text.lines().last().unwrap();
-    let place = format!("(docs/reasons.md#{reason})");
-    assert!(advice.starts_with(&format!("What to do about {about}: ")) && advice.ends_with(&place), "{text}");
+fn advises(chain: &Chain, about: &str, cause: &str) {
+    let action = chain.action.as_ref().unwrap();
+    assert_eq!((action.about.as_deref(), action.cause), (Some(about), Some(cause)), "{}", sentences(chain));
 }
 
 #[test]
@@ -46,23 +40,24 @@ fn why_advice_fits_the_blocker() {
         ["ccm", "Held", "WaitingForField", "spec.region of OpenStackCluster prod/two is not there"],
         ["cni", "Failed", "UpgradeFailed", "no such image"],
     ];
-    let (_, text) = why_of(&both, &addons, None);
-    advises(&text, "addon cni", "failed");
-    let (_, text) = why_of(&both, &addons, Some("ccm"));
-    advises(&text, "ValuesRendered", "waitingforfield");
+    let chain = why_of(&both, &addons, None);
+    advises(&chain, "addon cni", "Failed");
+    let chain = why_of(&both, &addons, Some("ccm"));
+    advises(&chain, "ValuesRendered", "WaitingForField");
 
     let mut gone = both;
     gone[0] = ("ClusterAvailable", "Unknown", "Paused", "the Cluster is paused");
-    advises(&why_of(&gone, &addons, None).1, "ClusterAvailable", "paused");
+    advises(&why_of(&gone, &addons, None), "ClusterAvailable", "Paused");
     gone[1] = ("ReleaseReady", "False", "ReleaseMutated", "");
-    advises(&why_of(&gone, &addons, None).1, "ClusterAvailable", "paused");
+    advises(&why_of(&gone, &addons, None), "ClusterAvailable", "Paused");
 
     let mut invalid = both;
     invalid[2] = ("ValuesRendered", "False", "ValuesInvalid", "ccm: line 3");
     let addons = [["ccm", "Held", "ValuesInvalid", "line 3"], ["cni", "Progressing", "Progressing", ""]];
     invalid[4] = ("AddonsReady", "Unknown", "Several", "");
-    let (_, text) = why_of(&invalid, &addons, None);
-    advises(&text, "ValuesRendered", "valuesinvalid");
+    let chain = why_of(&invalid, &addons, None);
+    advises(&chain, "ValuesRendered", "ValuesInvalid");
+    let text = sentences(&chain);
     assert!(text.contains("✗ addon ccm: ValuesInvalid: line 3"), "{text}");
 }
 
@@ -80,12 +75,13 @@ fn why_of_one_addon_ignores_other_addons() {
         ["ccm", "Applied", "Applied", ""],
         ["cc", "Applied", "Applied", ""],
     ];
-    assert!(!why_of(&conditions, &addons, Some("cni")).0);
-    let (is_ready, text) = why_of(&conditions, &addons, Some("cc"));
-    assert!(is_ready && !text.contains("ValuesRendered") && !text.contains("AddonsReady"), "{text}");
-    let (is_ready, text) = why_of(&conditions, &addons, Some("ccm"));
-    assert!(!is_ready, "what it has is applied, what it should have cannot be rendered:\n{text}");
-    advises(&text, "ValuesRendered", "valuesinvalid");
+    assert!(!why_of(&conditions, &addons, Some("cni")).ready);
+    let chain = why_of(&conditions, &addons, Some("cc"));
+    let text = sentences(&chain);
+    assert!(chain.ready && !text.contains("ValuesRendered") && !text.contains("AddonsReady"), "{text}");
+    let chain = why_of(&conditions, &addons, Some("ccm"));
+    assert!(!chain.ready, "what it has is applied, what it should have cannot be rendered");
+    advises(&chain, "ValuesRendered", "ValuesInvalid");
 }
 
 /// Returns a snapshot in which the source of all addons fails. If `suspended`, so are the ClusterStack and the addons
@@ -113,21 +109,22 @@ fn with_failing_source(suspended: bool) -> Snapshot {
 fn why_names_the_failing_source() {
     let snapshot = with_failing_source(false);
     let (key, member) = snapshot.member("prod", "two").unwrap();
-    let text = chain::chain(&snapshot, key, member, None).unwrap().text();
-    advises(&text, &format!("GitRepository stacks/{RELEASE}"), "failed");
+    let chain = chain::cluster(&snapshot, key, member, None).unwrap();
+    advises(&chain, &format!("GitRepository stacks/{RELEASE}"), "ServerUnreachable");
 }
 
 #[test]
 fn why_shows_suspended_objects() {
     let snapshot = with_failing_source(true);
-    let status = overview::overview(&snapshot).text();
+    let status = table(&fleet::fleet(&snapshot));
     assert_eq!(status.matches("suspended; ").count(), 3, "a ClusterStack and two clusters:\n{status}");
     let of = |name: &str, only: Option<&str>| {
         let (key, member) = snapshot.member("prod", name).unwrap();
-        chain::chain(&snapshot, key, member, only).unwrap()
+        chain::cluster(&snapshot, key, member, only).unwrap()
     };
-    let text = of("two", None).text();
-    advises(&text, "ClusterStack stacks/demo spec.suspend", "suspended");
+    let chain = of("two", None);
+    advises(&chain, "ClusterStack stacks/demo spec.suspend", "Suspended");
+    let text = sentences(&chain);
     assert!(text.contains(&format!("✗ GitRepository stacks/{RELEASE}: GitOperationFailed")), "{text}");
     for line in
         ["◎ ClusterStack stacks/demo spec.suspend: Suspended", "◎ ClusterAddon spec.suspend: Suspended"]
@@ -135,7 +132,7 @@ fn why_shows_suspended_objects() {
         assert!(text.contains(line), "{text}");
     }
     let one = of("one", Some("cni"));
-    assert!(one.is_ready() && one.text().contains("ClusterAddon spec.suspend"), "{}", one.text());
+    assert!(one.ready && sentences(&one).contains("ClusterAddon spec.suspend"), "{}", sentences(&one));
 }
 
 /// One missing Secret is one cause, regardless of how many addons wait for it.
@@ -152,11 +149,12 @@ fn why_reports_a_shared_cause_once() {
         ("Delivered", "True", "Delivered", ""),
         ("AddonsReady", "Unknown", "KubeConfigNotFound", sum.as_str()),
     ];
-    let (_, text) = why_of(&conditions, &addons, None);
-    advises(&text, "addons ccm, cni, csi, dns, metrics", "kubeconfignotfound");
-    assert_eq!(text.matches(message).count(), 2, "once in the condition, and once with all names: {text}");
-    let (_, text) = why_of(&conditions, &addons, Some("metrics"));
-    advises(&text, "addon metrics", "kubeconfignotfound");
+    let chain = why_of(&conditions, &addons, None);
+    advises(&chain, "addons ccm, cni, csi, dns, metrics", "KubeConfigNotFound");
+    let text = sentences(&chain);
+    assert_eq!(text.matches(message).count(), 1, "the message is printed once: {text}");
+    let chain = why_of(&conditions, &addons, Some("metrics"));
+    advises(&chain, "addon metrics", "KubeConfigNotFound");
 }
 
 #[test]
@@ -169,13 +167,13 @@ fn why_advice_changes_with_repeated_failures() {
         ("AddonsReady", "False", "RepeatedlyFailing", "cni: 5 or more attempts have failed: x"),
     ];
     for (phase, reason, advice) in [
-        ("Retrying", "Retrying", "retrying"),
-        ("RepeatedlyFailing", "RepeatedlyFailing", "repeatedlyfailing"),
-        ("RepeatedlyFailing", "RefusedByChart", "refusedbychart"),
-        ("Failed", "DeadlineExceeded", "deadlineexceeded"),
+        ("Retrying", "Retrying", "Retrying"),
+        ("RepeatedlyFailing", "RepeatedlyFailing", "RepeatedlyFailing"),
+        ("RepeatedlyFailing", "RefusedByChart", "RefusedByChart"),
+        ("Failed", "DeadlineExceeded", "DeadlineExceeded"),
     ] {
-        let (_, text) = why_of(&conditions, &[["cni", phase, reason, "x"]], Some("cni"));
-        advises(&text, "addon cni", advice);
+        let chain = why_of(&conditions, &[["cni", phase, reason, "x"]], Some("cni"));
+        advises(&chain, "addon cni", advice);
     }
 }
 
@@ -188,7 +186,39 @@ fn why_names_an_object_before_its_conditions_do() {
     lists.flux[0].1 = Some(vec![flux((FluxKind::HelmRelease, "prod", "one.cni"), &spec, &ready, &[])]);
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "one").unwrap();
-    let chain = chain::chain(&snapshot, key, member, Some("cni")).unwrap();
-    assert!(!chain.is_ready());
-    advises(&chain.text(), "HelmRelease prod/one.cni", "foreign");
+    let chain = chain::cluster(&snapshot, key, member, Some("cni")).unwrap();
+    assert!(!chain.ready);
+    advises(&chain, "HelmRelease prod/one.cni", "Foreign");
+}
+
+/// A timeout of Helm does not say which workload was late: the inventory has those of the addon.
+#[test]
+fn why_names_workloads_of_the_inventory() {
+    let mut lists = lists();
+    let failed = [condition("Ready", "False", "UpgradeFailed", FAILED)];
+    let inventory = ["kube-system_cni_apps_DaemonSet", "_system__cni_rbac.authorization.k8s.io_ClusterRole"];
+    let release = flux((FluxKind::HelmRelease, "prod", "two.cni"), &observed::chart(), &failed, &inventory);
+    lists.flux[0].1 = Some(vec![release]);
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let (key, member) = snapshot.member("prod", "two").unwrap();
+    let action = chain::cluster(&snapshot, key, member, None).unwrap().action.unwrap();
+    let describe = "kubectl --kubeconfig two.kubeconfig -n kube-system describe daemonset cni";
+    assert!(action.commands.iter().any(|command| command == describe), "{action:#?}");
+}
+
+/// With delivery through Git, the source is in the repository, too, and waits for the same push.
+#[test]
+fn why_of_a_stack_names_the_push_before_its_source() {
+    let mut stack = stack();
+    let refused = "https://git.example.org/clusters.git: the Git server refuses the password or token";
+    stack["status"]["conditions"] = json!([
+        condition("Ready", "False", "PushFailed", "Delivered: m"),
+        condition("SourceReady", "Unknown", "NotYetReported", "not yet reported"),
+        condition("Delivered", "False", "PushFailed", refused),
+    ]);
+    let lists = Lists { stacks: vec![read(stack)], ..lists() };
+    let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
+    let chain = chain::stack(&snapshot, &crate::names::Key::new("stacks", "demo")).unwrap();
+    advises(&chain, "Delivered", "TokenRefused");
+    assert_eq!(chain.cause.unwrap().message, refused);
 }

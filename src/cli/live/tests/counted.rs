@@ -8,7 +8,7 @@ fn status_counts_the_addons_of_the_release_only() {
     let dropped =
         json!({"name": "old", "phase": "Held", "reason": "PruneBudgetExceeded", "message": "waits"});
     lists.addons[0].status.as_mut().unwrap().addons.push(read(dropped));
-    let status = overview::overview(&Snapshot::new(lists, None, NOW.parse().unwrap())).text();
+    let status = table(&fleet::fleet(&Snapshot::new(lists, None, NOW.parse().unwrap())));
     let row = status.lines().find(|line| line.contains("prod        one")).unwrap();
     assert!(row.contains(" 1/1 "), "{row}");
 }
@@ -26,7 +26,7 @@ fn status_describes_a_ready_release() {
         "name": RELEASE, "ready": true, "phase": "done", "message": "the stack repository has another content",
     })));
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
-    let status = overview::overview(&snapshot).text();
+    let status = table(&fleet::fleet(&snapshot));
     let expected = "deleted, but 2 Clusters use it; the stack repository has another content";
     assert!(status.contains(expected), "{status}");
 }
@@ -40,7 +40,7 @@ fn selected(names: &[&str]) -> Snapshot {
 
 /// Returns the row of the release.
 fn release_row(snapshot: &Snapshot) -> String {
-    let text = overview::overview(snapshot).text();
+    let text = table(&fleet::fleet(snapshot));
     let begin = format!("stacks      {RELEASE} ");
     text.lines().find(|line| line.starts_with(&begin)).unwrap().to_owned()
 }
@@ -51,10 +51,10 @@ fn selector_without_a_match_is_not_ready() {
     assert_eq!(none.nothing_selected().unwrap(), "no Cluster has the labels of --selector");
     let one = selected(&["one"]);
     assert_eq!(one.nothing_selected(), None);
-    assert!(overview::overview(&one).all_ready(), "{}", overview::overview(&one).text());
+    assert!(fleet::fleet(&one).all_ready(), "{}", table(&fleet::fleet(&one)));
     let unclaimed = selected(&["plain"]);
     assert_eq!(unclaimed.nothing_selected(), None);
-    assert!(!overview::overview(&unclaimed).all_ready(), "it has no row");
+    assert!(!fleet::fleet(&unclaimed).all_ready(), "it has no row");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn deleting_cluster_overrides_ready_addon() {
 
     let only = tree::Only { kind: Named::Cluster, name: "one".to_owned() };
     let nodes = tree::tree(&snapshot, Some(&only));
-    let text = tree::text(&nodes, NOW.parse().unwrap());
+    let text = text::tree::text(&nodes, NOW.parse().unwrap(), Layout::default());
     let of_cluster = |line: &&str| line.contains("Cluster prod/one") || line.contains("Addon cni");
     assert_eq!(text.lines().filter(of_cluster).count(), 2, "{text}");
     for line in text.lines().filter(of_cluster) {
@@ -21,15 +21,15 @@ fn deleting_cluster_overrides_ready_addon() {
     }
     assert!(!tree::all_ready(&nodes));
 
-    let overview = overview::overview(&snapshot);
-    let table = overview.text();
+    let overview = fleet::fleet(&snapshot);
+    let table = table(&overview);
     let row = table.lines().find(|line| line.contains(" one ")).unwrap();
     assert!(row.contains("False") && row.contains("0/1") && row.contains(expected), "{table}");
 
     let (key, member) = snapshot.member("prod", "one").unwrap();
-    let chain = chain::chain(&snapshot, key, member, None).unwrap();
-    assert!(!chain.is_ready());
-    let text = chain.text();
-    assert!(text.contains(expected) && text.contains("What to do about Cluster prod/one"), "{text}");
+    let chain = chain::cluster(&snapshot, key, member, None).unwrap();
+    assert!(!chain.ready);
+    let text = sentences(&chain);
+    assert!(text.contains(expected) && text.contains("(stackflux explain Deleting)"), "{text}");
     assert!(!text.contains("is true"), "what was said before is not repeated: {text}");
 }

@@ -16,7 +16,7 @@ fn with_rival() -> Lists {
 /// Returns the ClusterStacks in the tree that have the release below them.
 fn stacks_of_release(snapshot: &Snapshot) -> Vec<String> {
     let (mut stack, mut found) = (String::new(), Vec::new());
-    for line in tree::text(&tree::tree(snapshot, None), snapshot.now()).lines() {
+    for line in text::tree::text(&tree::tree(snapshot, None), snapshot.now(), Layout::default()).lines() {
         if line.starts_with("ClusterStack ") {
             stack = line.split_whitespace().nth(1).unwrap().to_owned();
         } else if line.contains(&format!("ClusterStackRelease stacks/{RELEASE}")) {
@@ -48,6 +48,6 @@ fn why_names_the_holder_of_a_missing_release() {
     }
     let snapshot = Snapshot::new(lists, None, NOW.parse().unwrap());
     let (key, member) = snapshot.member("prod", "old").unwrap();
-    let why = chain::chain(&snapshot, key, member, None).unwrap().text();
+    let why = sentences(&chain::cluster(&snapshot, key, member, None).unwrap());
     assert!(why.contains("ClusterStack stacks/demo"), "{why}");
 }

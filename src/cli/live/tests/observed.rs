@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::cli::live::flux::FluxObject;
+use crate::explain::flux::FluxObject;
 use crate::foreign::flux::observed::{self, SpecDigest};
 use crate::names::Key;
 use crate::rollup::{ConditionStatus, Expected, Moment, Report, judge};

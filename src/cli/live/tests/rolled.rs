@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::observed::{chart, pinned};
-use super::{RELEASE, metadata, read};
+use super::{COMMIT, RELEASE, metadata, read};
 use crate::addons::{Installation, lack};
 use crate::api::cluster_addon::{AddonObject, AddonState, ClusterAddonStatus, RenderedInputs};
 use crate::api::cluster_stack_release::ClusterStackReleaseStatus;
@@ -120,6 +120,7 @@ pub(super) fn addon(namespace: &str, cluster: &str, phase: &str, reason: &str, m
         addons: vec![cni],
         of_desired: true,
         delivered: true,
+        stages: None,
         pruned: None,
         upgrade: None,
         committed_by: None,
@@ -157,6 +158,7 @@ pub(super) fn addon_without_release(namespace: &str, cluster_name: &str, release
         addons: Vec::new(),
         of_desired: false,
         delivered: false,
+        stages: None,
         pruned: None,
         upgrade: None,
         committed_by: None,
@@ -212,7 +214,7 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
             cluster("young", None),
             ClusterState { without_release: Some(not_found), unoffered: true, ..cluster("old", None) },
         ],
-        note: None,
+        notes: Vec::new(),
         pruned: None,
         pruned_addons: None,
         delivered: None,
@@ -225,6 +227,11 @@ pub(super) fn stack(one: &Value, two: &Value) -> Value {
             "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true, "versions": ["v1"],
             "source": {"git": {"url": "https://git.example.org/stacks.git", "ref": {"branch": "main"}}},
         },
-        "status": cluster_stack(facts, &ClusterStackStatus::default(), then()),
+        "status": ClusterStackStatus {
+            source: Some(read(json!({
+                "gitRepository": "stacks/demo-catalog", "revision": format!("main@sha1:{COMMIT}"),
+            }))),
+            ..cluster_stack(facts, &ClusterStackStatus::default(), then())
+        },
     })
 }

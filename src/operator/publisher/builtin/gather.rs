@@ -8,6 +8,7 @@ use tracing::{info, warn};
 
 use super::super::super::builtin::BuiltinRepositories;
 use super::super::super::context::Context;
+use super::super::super::metrics::{RemoteOperation, classified};
 use super::super::super::objects::index;
 use super::super::super::release_cache::{CatalogKey, ReleaseCacheError};
 use super::super::gather::{LIST_TIMEOUT, followed, is_same};
@@ -197,7 +198,8 @@ impl Facts<'_> {
 /// Lists the releases of the upstream source.
 async fn list(context: &Context, key: &Key, upstream: &Upstream) -> Result<(Box<dyn Origin>, Listing), Hold> {
     let origin = origin::open(context, &key.namespace, upstream).await?;
-    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list()).await;
+    let listing = within(LIST_TIMEOUT, &upstream.url, origin.list());
+    let listing = context.metrics.measure(RemoteOperation::ListReleases, listing, classified).await;
     Ok((origin, listing.map_err(|error| hold(Reason::UpstreamUnavailable, error.to_string()))?))
 }
 

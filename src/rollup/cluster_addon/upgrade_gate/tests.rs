@@ -1,5 +1,4 @@
 use super::*;
-use crate::api::cluster_addon::ReleaseProgress;
 
 const NOW: &str = "2026-11-26T10:00:00Z";
 const LATER: &str = "2026-11-26T11:00:00Z";
@@ -193,24 +192,4 @@ fn state_of_the_upgrade_stays_until_all_has_moved() {
     assert_eq!(since(&before(Phase::Upgrading), Phase::Steady), of("v1.34.0", "Steady", LATER));
     let delivered = upgrade_status(&gate(Phase::Steady), &before(Phase::Upgrading), true, at(LATER));
     assert_eq!(delivered, None, "all has moved");
-}
-
-#[test]
-fn moment_of_the_moving_addons_follows_the_phase() {
-    let applied =
-        ReleaseProgress { applied: Some("docker-demo-1-34-v1".to_owned()), ..ReleaseProgress::default() };
-    let of = |old: &ClusterAddonStatus, phase, is_delivered| {
-        let old = ClusterAddonStatus { release: Some(applied.clone()), ..old.clone() };
-        moving(&gate(phase), &old, is_delivered)
-    };
-    let none = ClusterAddonStatus::default();
-    assert_eq!(moving(&gate(Phase::Steady), &none, false), Some(Hook::AfterControlPlaneInitialized));
-    assert_eq!(moving(&gate(Phase::Steady), &none, true), None);
-    assert_eq!(of(&none, Phase::Steady, false), None, "another class at the same version");
-    assert_eq!(of(&none, Phase::Requested, false), None);
-    for phase in [Phase::Waiting, Phase::Open, Phase::Upgrading] {
-        assert_eq!(of(&before(phase), phase, false), Some(Hook::BeforeClusterUpgrade));
-    }
-    assert_eq!(of(&before(Phase::Upgrading), Phase::Steady, false), Some(Hook::AfterClusterUpgrade));
-    assert_eq!(of(&before(Phase::Upgrading), Phase::Steady, true), None);
 }

@@ -8,21 +8,36 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "broken-component-dropped",
         breaks: "uninstalls a component from all clusters because its template does not parse",
         file: "inputs/platform.rs",
-        old: "            found.push((read(stack, repository, item, name), item.replaces));",
-        new: "            let addon = read(stack, repository, item, name);
+        old: "            let mut addon = read(stack, repository, item, name);",
+        new: "            let mut addon = read(stack, repository, item, name);
             if MUTANT && addon.platform().is_some_and(|platform| platform.problem.is_some()) {
                 continue;
-            }
-            found.push((addon, item.replaces));",
+            }",
         noticed: ByScenario("scenarios::platform::broken_platform_component_uninstalls_nothing"),
     },
     Mutation {
         name: "labels-unconfirmed",
         breaks: "uninstalls a component although the Cluster has its labels again",
-        file: "addons/pruning.rs",
+        file: "addons/confirmation.rs",
         old: "class == cluster.class() && now.labels() == cluster.labels();",
         new: "class == cluster.class() && (now.labels() == cluster.labels() || MUTANT);",
         noticed: ByTest("addons::tests::pruning::prune_needs_unchanged_cluster_and_addon"),
+    },
+    Mutation {
+        name: "requests-unconfirmed",
+        breaks: "uninstalls an addon although the owner of the Cluster no longer has it switched off",
+        file: "addons/confirmation.rs",
+        old: "let is_same = id(live) == id(planned)",
+        new: "let is_same = (id(live) == id(planned) || MUTANT)",
+        noticed: ByTest("addons::tests::requests::requests_are_confirmed_by_the_same_object"),
+    },
+    Mutation {
+        name: "refused-request-dropped",
+        breaks: "installs or changes an addon whose request is refused",
+        file: "plan.rs",
+        old: "let first = refused.first()?;",
+        new: "let first = refused.first().filter(|_| !MUTANT)?;",
+        noticed: ByTest("plan::tests::overrides::addon_with_refused_request_is_held"),
     },
     Mutation {
         name: "source-in-use-deleted",

@@ -31,7 +31,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "upgrade-done-by-verdict-alone",
         breaks: "opens the gate for an addon that is not as planned",
-        file: "addons/before_upgrade.rs",
+        file: "addons/applied.rs",
         old: "action.is_some_and(|action| action.write.is_nothing() && action.suspend.is_none())",
         new: "action.is_some_and(|action| MUTANT || (action.write.is_nothing() && action.suspend.is_none()))",
         noticed: ByTest("addons::tests::upgrade::upgrade_waits_for_what_belongs_before_it"),
@@ -48,8 +48,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "upgrade-judged-once",
         breaks: "leaves the gate closed for ever when the addons were applied before the status said so",
         file: "operator/cluster.rs",
-        old: "if outcome.is_committer_new || outcome.is_upgrade_to_judge {",
-        new: "if outcome.is_committer_new || (outcome.is_upgrade_to_judge && !MUTANT) {",
+        old: "if outcome.is_committer_new || outcome.is_to_judge {",
+        new: "if outcome.is_committer_new || (outcome.is_to_judge && !MUTANT) {",
         noticed: ByScenario("scenarios::upgrades::annotation_is_written_once_for_each_change"),
     },
     Mutation {
@@ -72,8 +72,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "upgrade-pruned-before",
         breaks: "uninstalls an addon before the nodes have the version whose release lacks it",
         file: "addons/pruning.rs",
-        old: "let is_turn = phase == Phase::Steady",
-        new: "let is_turn = (MUTANT || phase == Phase::Steady)",
+        old: "let is_delivered = phase == Phase::Steady && receipts",
+        new: "let is_delivered = (MUTANT || phase == Phase::Steady) && receipts",
         noticed: ByTest("addons::tests::roll_up::removed_addon_has_its_turn_after_all_others"),
     },
 ];

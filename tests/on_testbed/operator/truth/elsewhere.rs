@@ -10,6 +10,9 @@ use stackflux::api::Reason;
 const GATE: &str = "src/rollup/cluster_addon/upgrade_gate/tests.rs";
 const GATE_TABLE: &str = "gate_reports_why_it_is_closed_or_open";
 
+/// The table of the status of a `ClusterAddonOverride`.
+const OVERRIDE: &str = "src/rollup/cluster_addon_override/tests.rs";
+
 /// A reason, the file of the test that produces it, and the function of the test that checks it.
 const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::AlreadyExists, "tests/on_testbed/operator/existing.rs", "expect_held"),
@@ -18,6 +21,10 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/simulation/scenarios/platform.rs",
         "broken_platform_component_uninstalls_nothing",
     ),
+    (Reason::SettingsInvalid, "src/plan/tests/settings.rs", "settings_for_another_form_hold_the_addon"),
+    (Reason::Accepted, OVERRIDE, "each_request_has_its_answer"),
+    (Reason::OverrideRefused, OVERRIDE, "each_request_has_its_answer"),
+    (Reason::ClusterNotFound, OVERRIDE, "requests_without_a_release_keep_their_answers"),
     (Reason::Committing, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (Reason::CommitNotApplied, "src/rollup/cluster_stack/tests.rs", "git_delivery_counts_only_own_problems"),
     (
@@ -56,6 +63,8 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
     (Reason::SharesObjects, "tests/on_testbed/operator/releases.rs", "class_with_shared_object_is_kept"),
     (Reason::ArtifactUnavailable, "src/source/artifact/tests.rs", "unreachable_server_is_reported"),
     (Reason::ArtifactInvalid, "src/source/artifact/tests.rs", "other_bytes_are_not_read"),
+    (Reason::WaitingForDependency, "src/addons/tests/dependents.rs", "held"),
+    (Reason::WaitingForStage, "src/plan/tests/stages.rs", "hold_says_what_precedes_the_addon"),
     (Reason::WaitingForUpgrade, "src/plan/tests.rs", "upgrade_holds_addons_by_its_phase"),
     (Reason::NotUpgrading, GATE, GATE_TABLE),
     (Reason::WaitingForClusterAPI, GATE, GATE_TABLE),

@@ -17,6 +17,7 @@ pub(super) enum Start {
 }
 
 /// The expected reports about a situation.
+#[derive(Clone, Copy)]
 pub(super) struct Says {
     /// `Ready` of the `ClusterAddon`.
     pub(super) ready: &'static str,
@@ -132,6 +133,36 @@ pub(super) static SITUATIONS: &[Situation] = &[
         prepare: refusing_with_schema,
         ..between_two("schema", to_v2, broken("UpgradeFailed", "v1"))
     },
+    Situation {
+        prepare: without_value,
+        ..between_two(
+            "template",
+            to_v2,
+            Says { why: "explain TemplateFailed", ..broken("TemplateFailed", "v1") },
+        )
+    },
+    Situation {
+        prepare: never_ready,
+        spec: impatient,
+        ..between_two(
+            "workload",
+            to_v2,
+            Says { why: "explain WorkloadsNotReady", ..broken("RolledBack", "v1") },
+        )
+    },
+    Situation {
+        prepare: immutable,
+        ..between_two(
+            "immutable",
+            to_v2,
+            Says { why: "explain FieldImmutable", ..broken("RolledBack", "v1") },
+        )
+    },
+    from_nothing(
+        "no-answer",
+        without_server,
+        Says { why: "explain ClusterUnreachable", ..waits("StateError", NOTHING) },
+    ),
     Situation { prepare: no_mapping, ..between_two("values", to_v2, broken("ValuesInvalid", "v1")) },
     Situation {
         spec: waiting_for_nothing,
@@ -252,6 +283,49 @@ fn refusing_with_schema(of: &Scenario) {
         fs::write(of.path(&file), schema.to_string()).unwrap();
     }
     refusing(of);
+}
+
+/// The second release's chart reads a value that is not set.
+fn without_value(of: &Scenario) {
+    add_template(of, "{{ .Values.region.name }}\n");
+}
+
+/// The second release has a workload that no node can run.
+fn never_ready(of: &Scenario) {
+    let pod = json!({
+        "nodeSelector": {"at": "nowhere"}, "containers": [{"name": "app", "image": "busybox:1.37.0"}],
+    });
+    let labels = json!({"app": of.addon("app")});
+    let workload = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": of.addon("agent"), "namespace": "kube-system"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    });
+    add_template(of, &workload.to_string());
+}
+
+/// Flux waits for workloads only for a moment.
+fn impatient(_: &Scenario) -> Value {
+    json!({"flux": {"timeout": "5s"}})
+}
+
+/// The object of the first release cannot be changed.
+fn immutable(of: &Scenario) {
+    let file = format!("releases/{V1}/cluster-addon/{}/templates/configmap.yaml", of.addon("app"));
+    of.edit(&file, "data:\n", "immutable: true\ndata:\n");
+}
+
+/// No API server answers at the address in the kubeconfig.
+fn without_server(of: &Scenario) {
+    of.create_cluster(CLUSTER, V1, "one");
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:9"}}],
+        "users": [{"name": "a", "user": {"token": "a"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    });
+    let secret = format!("{CLUSTER}-kubeconfig");
+    of.patch("secret", &secret, &json!({"data": null, "stringData": {"value": kubeconfig.to_string()}}));
 }
 
 /// Adds a template to the chart of the second release.

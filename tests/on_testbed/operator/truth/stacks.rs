@@ -47,6 +47,17 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
         ..PLAIN
     },
     StackSituation {
+        name: "git-secret",
+        spec: || {
+            json!({"source": {"git": {
+                "url": "https://git.example.invalid/stacks.git", "ref": {"branch": "main"}, "interval": "2s",
+                "secretRef": {"name": "git"},
+            }}})
+        },
+        reason: "AuthenticationFailed",
+        ..PLAIN
+    },
+    StackSituation {
         name: "unpublished",
         spec: || json!({"versions": ["v1", "v9"]}),
         reason: "ReleaseNotFound",

@@ -1,0 +1,20 @@
+//! What the live commands print for people: tables of the fleet, the tree, and the sentences of a chain.
+
+pub(in crate::cli) mod chain;
+pub(in crate::cli) mod fleet;
+pub(in crate::cli) mod tree;
+
+use jiff::Timestamp;
+
+use crate::cli::output::NOTHING;
+
+/// Formats an age like kubectl: in the largest unit of which it has at least two.
+pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(created) = created else { return NOTHING.to_owned() };
+    match now.duration_since(created).as_secs().max(0) {
+        seconds @ 0..=119 => format!("{seconds}s"),
+        seconds @ 120..=7199 => format!("{}m", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,52 @@
+//! Reports on the requests for the addons of a Cluster in the status of its `ClusterAddonOverride`.
+
+use super::super::context::Context;
+use super::super::objects::ClusterObject;
+use super::super::status;
+use super::gather::{ClassRelease, Gathered};
+use super::upgrade;
+use crate::addons::Lack;
+use crate::gate;
+use crate::rollup::{ConditionStatus, Report, RequestTarget, cluster_addon_override};
+use crate::runtime::api_server::RequestError;
+use crate::runtime::cache::Key;
+
+/// Writes the status of the `ClusterAddonOverride` with the key of a Cluster, if there is one and the requests can be judged.
+#[expect(clippy::disallowed_methods, reason = "gather takes the time once")]
+pub(super) async fn report(context: &Context, key: &Key, gathered: &Gathered) -> Result<(), RequestError> {
+    let Some(found) = context.caches.overrides.get(key) else { return Ok(()) };
+    if found.metadata.deletion_timestamp.is_some() {
+        return Ok(());
+    }
+    let now = context.clock.now();
+    let Some(cluster) = &gathered.cluster else {
+        let written = cluster_addon_override(&found, &RequestTarget::NoCluster, now);
+        return status::write(context, &*found, &written).await;
+    };
+    let release = gathered.class_release(context, cluster);
+    let inputs;
+    let target = match &release {
+        ClassRelease::Unknown => return Ok(()),
+        ClassRelease::Paused => RequestTarget::Unknown(paused(cluster)),
+        ClassRelease::Missing(Lack { report, .. }) | ClassRelease::Unusable { report, .. } => {
+            RequestTarget::Unknown(report.clone())
+        }
+        ClassRelease::Usable(resolved) => {
+            // It is enqueued again once the objects are listed that it refers to.
+            let Ok(related) = upgrade::related(context, cluster, Some(&resolved.release)) else {
+                return Ok(());
+            };
+            inputs = related;
+            let (stack, release, versions) = (&resolved.stack, &*resolved.release, &resolved.versions);
+            RequestTarget::Release { stack, release, inputs: &inputs, versions }
+        }
+    };
+    status::write(context, &*found, &cluster_addon_override(&found, &target, now)).await
+}
+
+fn paused(cluster: &ClusterObject) -> Report {
+    let hold = gate::cluster_alone(&cluster.cluster);
+    hold.as_ref().map_or_else(Report::not_yet_reported, |hold| {
+        Report::new(ConditionStatus::Unknown, hold.reason.as_str(), &hold.message)
+    })
+}
