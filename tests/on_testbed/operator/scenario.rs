@@ -2,12 +2,14 @@
 
 mod alone;
 mod at_once;
+mod lease;
 mod long;
 mod policy;
 mod releases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ use crate::support::scratch;
 
 pub(crate) use alone::Alone;
 pub(crate) use at_once::at_once;
+use lease::Lease;
 pub(crate) use long::long;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
@@ -54,6 +57,8 @@ pub(crate) struct Scenario<'a> {
     directory: PathBuf,
     /// The prefix of the addons' names.
     prefix: String,
+    /// Exists as soon as an operator of the scenario elects a leader.
+    lease: OnceLock<Lease>,
 }
 
 impl Scenario<'static> {
@@ -87,7 +92,7 @@ impl<'a> Scenario<'a> {
         fs::create_dir_all(directory.join("releases")).unwrap();
         git(&directory, &["init", "--quiet", "--initial-branch=main"]);
         let clusters = ClusterApi::new(testbed.management()).unwrap();
-        Self { testbed, namespace, clusters, directory, prefix: String::new() }
+        Self { testbed, namespace, clusters, directory, prefix: String::new(), lease: OnceLock::new() }
     }
 
     /// Adds the first release, a cluster `a` of it in workload cluster `one`, and an operator that has made all of it
@@ -151,12 +156,18 @@ impl<'a> Scenario<'a> {
 
     /// Starts an operator with leader election. Does not wait.
     pub(crate) fn candidate(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
+        self.lease.get_or_init(|| Lease::of(self.management(), &self.selector()));
         self.start(kubeconfig, more)
+    }
+
+    /// The labels of the objects that operators of the scenario watch.
+    fn selector(&self) -> String {
+        format!("test={}", self.namespace)
     }
 
     fn start(&self, kubeconfig: &Path, more: &[&str]) -> Operator {
         let binary = Path::new(env!("CARGO_BIN_EXE_stackflux"));
-        let selector = format!("--watch-label-selector=test={}", self.namespace);
+        let selector = format!("--watch-label-selector={}", self.selector());
         let flags = [&["--log-level=debug", &selector], more].concat();
         Operator::start(self.testbed, binary, kubeconfig, &flags).unwrap()
     }
