@@ -83,7 +83,7 @@ fn alerts_fire_in_bad_states_and_end() {
             "StackfluxSourceUnavailable",
         ],
     );
-    leaders_are_watched(&operator, &again);
+    leaders_are_watched(&again);
 }
 
 /// Waits until everything is ready, and nothing waits for the operator.
@@ -157,7 +157,7 @@ fn repair(scenario: &Scenario<'_>) {
 }
 
 /// The alerts about Pods: none is scraped, none leads, two lead.
-fn leaders_are_watched(operator: &Operator, good: &Scrape) {
+fn leaders_are_watched(good: &Scrape) {
     let empty = Scenario::shared("alerts-empty");
     let candidate = || empty.candidate(empty.testbed.operator_kubeconfig(), &[]);
     let leader = candidate();
@@ -167,8 +167,7 @@ fn leaders_are_watched(operator: &Operator, good: &Scrape) {
     let none = Scrape::of(&[]);
     let down = Course { before: good, bad: &none, good };
     down.assert_fires("down", &["StackfluxDown"]);
-    let [no_leader, two] =
-        [vec![("a", &standby)], vec![("a", operator), ("b", &leader)]].map(|of| Scrape::of(&of));
+    let (no_leader, two) = (Scrape::of(&[("a", &standby)]), good.clone().and("b", &leader));
     Course { before: good, bad: &no_leader, good }.assert_fires("no-leader", &["StackfluxNoLeader"]);
     Course { before: good, bad: &two, good }.assert_fires("leaders", &["StackfluxSeveralLeaders"]);
 }

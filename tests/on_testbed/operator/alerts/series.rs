@@ -23,12 +23,15 @@ pub(crate) struct Scrape {
 impl Scrape {
     /// Scrapes operators, each under the name of a Pod.
     pub(crate) fn of(pods: &[(&str, &Operator)]) -> Self {
-        let mut samples = BTreeMap::new();
-        for (pod, operator) in pods {
-            let found = operator.metrics().unwrap().into_iter();
-            samples.extend(found.map(|(sample, value)| (with_target(&sample, pod), value)));
-        }
-        Self { at: Instant::now(), samples }
+        let none = Self { at: Instant::now(), samples: BTreeMap::new() };
+        pods.iter().fold(none, |scrape, (pod, operator)| scrape.and(pod, operator))
+    }
+
+    /// The same with the current samples of one more operator.
+    pub(crate) fn and(mut self, pod: &str, operator: &Operator) -> Self {
+        let found = operator.metrics().unwrap().into_iter();
+        self.samples.extend(found.map(|(sample, value)| (with_target(&sample, pod), value)));
+        Self { at: Instant::now(), ..self }
     }
 
     /// The value of the sample whose name begins like this.
