@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::CliError;
 use super::live::subject::{Candidate, candidates};
-use super::live::text::chain as text;
+use super::live::text::{chain as text, operator_down};
 use super::live::{self, Look, Scope, Session, read};
 use super::output::{Format, count, print};
 use super::{CommandResult, Outcome, terminal};
@@ -169,7 +169,8 @@ fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> C
 
 /// Warns of operators that are down. Returns whether there are any.
 fn warn_of_operators(snapshot: &Snapshot) -> bool {
-    snapshot.operators_down.iter().for_each(terminal::warning);
+    let down = |down| terminal::warning(operator_down(down, snapshot.now()));
+    snapshot.operators_down.iter().for_each(down);
     !snapshot.operators_down.is_empty()
 }
 

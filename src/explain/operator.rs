@@ -1,7 +1,6 @@
 //! Whether the operator runs: by its Leases, as far as the reader may read them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 
@@ -19,19 +18,7 @@ pub struct OperatorLease {
 
 /// An operator that does not renew its Lease: what its objects say is as old as that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorDown(OperatorLease);
-
-impl fmt::Display for OperatorDown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(OperatorLease { key, renewed }) = self;
-        write!(
-            f,
-            "the operator's Lease {key} was last renewed at {renewed:.0}: no operator runs, and what follows is as old; check \
-             kubectl get pods -n {} -l app.kubernetes.io/name=stackflux, and delete the Lease if no operator is to run there",
-            key.namespace
-        )
-    }
-}
+pub struct OperatorDown(pub OperatorLease);
 
 /// Returns the operators that do not run: of Leases with the same name, the one that was renewed last counts, because an
 /// operator that moves to another namespace leaves its Lease behind.

@@ -34,6 +34,7 @@ mod process;
 mod pull_requests;
 mod quiet;
 pub(crate) mod random;
+mod record;
 mod releases;
 mod removal;
 mod replaced;

@@ -7,6 +7,7 @@ pub(in crate::cli) mod tree;
 use jiff::Timestamp;
 
 use crate::cli::output::NOTHING;
+use crate::explain::operator::OperatorDown;
 
 /// Formats an age like kubectl: in the largest unit of which it has at least two.
 pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
@@ -17,4 +18,14 @@ pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String 
         seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
         seconds => format!("{}d", seconds / 86_400),
     }
+}
+
+/// Says that an operator is down, since when, and where to look.
+pub(in crate::cli) fn operator_down(OperatorDown(lease): &OperatorDown, now: Timestamp) -> String {
+    let (key, renewed, age) = (&lease.key, lease.renewed, age(Some(lease.renewed), now));
+    format!(
+        "the operator's Lease {key} was last renewed {age} ago, at {renewed:.0}: no operator runs, and what follows is as old; \
+         check kubectl get pods -n {} -l app.kubernetes.io/name=stackflux, and delete the Lease if no operator is to run there",
+        key.namespace
+    )
 }

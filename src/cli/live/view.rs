@@ -2,6 +2,7 @@
 
 use super::read::read;
 use super::subject::Subject;
+use super::text::operator_down;
 use super::watch::{Rendered, Watch};
 use super::{Look, block_on};
 use crate::cli::CommandResult;
@@ -49,7 +50,7 @@ impl View {
 /// Adds the operators that are down: what their objects say is old, and nothing of it counts as ready.
 fn with_operators(mut rendered: Rendered, snapshot: &Snapshot) -> Rendered {
     rendered.ready &= snapshot.operators_down.is_empty();
-    rendered.notices.extend(snapshot.operators_down.iter().map(ToString::to_string));
+    rendered.notices.extend(snapshot.operators_down.iter().map(|down| operator_down(down, snapshot.now())));
     rendered
 }
 
@@ -73,6 +74,6 @@ mod tests {
         };
         assert_eq!(shown("2026-11-21T09:00:30Z"), (true, String::new()));
         let (ready, notices) = shown("2026-11-21T12:00:00Z");
-        assert!(!ready && notices.contains("last renewed at 2026-11-21T09:00:00Z"), "{notices}");
+        assert!(!ready && notices.contains("last renewed 3h ago, at 2026-11-21T09:00:00Z"), "{notices}");
     }
 }

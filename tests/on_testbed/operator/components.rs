@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use stackflux::release::Digest;
 use stackflux_testbed::{Object, Registry};
 
+use super::record::record;
 use super::releases::live;
 use super::scenario::{STACK, Scenario, V1, condition};
 use crate::push::Pusher;
@@ -164,6 +165,7 @@ fn components_of_a_release_are_installed_and_removed() {
         condition(release, "ReleaseValid").2.contains("is not encrypted: use https, or set insecure")
     });
     assert_eq!(condition(&unencrypted, "Ready").0, "False", "{unencrypted:#}");
+    record("component-unencrypted", &scenario);
 
     let credentials = json!([
         {"url": git, "insecure": true},
@@ -212,6 +214,7 @@ fn components_of_a_release_are_installed_and_removed() {
     let (_, reason, message) = condition(&broken, "SourcesReady");
     assert_eq!(reason, "OCIArtifactPullFailed", "{message}");
     assert!(message.contains(&missing), "{message}");
+    record("component-missing", &scenario);
     assert_eq!(condition(&release, "SourcesReady").0, "True", "{release:#}");
 
     scenario.upgrade("a", WITHOUT);

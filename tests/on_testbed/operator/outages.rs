@@ -10,6 +10,7 @@ use stackflux_testbed::Operator;
 use super::alerts::series::{Course, Scrape};
 use super::diary::Diary;
 use super::letgo;
+use super::record::record;
 use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads, long};
 use super::state;
 
@@ -115,6 +116,7 @@ fn wait_until_helm_controller_is_named(scenario: &Scenario, operator: &Operator)
             && ready["message"].as_str().unwrap().contains(sentence)
     });
     assert_eq!(helm_controller_up(operator), Some(false));
+    record("helm-controller", scenario);
     let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
     let arguments = ["why", "a", "--namespace", &scenario.namespace, "--kubeconfig", kubeconfig];
     let why = Command::new(env!("CARGO_BIN_EXE_stackflux")).args(arguments).output().unwrap();

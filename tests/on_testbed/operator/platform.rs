@@ -7,6 +7,7 @@ use stackflux_testbed::{Object, Registry};
 
 use super::components::{allow_removal, push_chart};
 use super::fleet::Fleet;
+use super::record::record;
 use super::releases::live;
 use super::scenario::{STACK, Scenario, V1, addon_status, condition, eventually};
 use crate::git::git;
@@ -209,6 +210,7 @@ fn replace(scenario: &Scenario<'_>, platform: &Platform<'_>, credentials: &Value
     });
     let (_, reason, message) = condition(&refused, "ComponentsReady");
     assert_eq!(reason, "ComponentInvalid");
+    record("component-refused", scenario);
     assert!(message.contains(&name) && message.contains("set replaces: true"), "{message}");
     assert_eq!(helm_release("chartRef"), chart, "the addon of the release stays");
 

@@ -1,15 +1,14 @@
-//! Records the objects of each situation, over which the texts of `why` and `status` are tested without a cluster.
+//! Records the objects of situations, over which the texts of `why` and `status` are tested without a cluster.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::list;
-use crate::operator::scenario::Scenario;
+use super::scenario::Scenario;
 
 /// The kinds that the live commands read.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "clusterstack",
     "clusterstackrelease",
     "clusteraddon",
@@ -17,12 +16,18 @@ const KINDS: [&str; 8] = [
     "helmrelease",
     "kustomization",
     "gitrepository",
+    "ocirepository",
     "helmchart",
 ];
 
-/// Writes `tests/situations/<name>.json` if the variable `RECORD_SITUATIONS` is set. The specs stay as they are: their digests count.
+/// Whether situations are recorded: the variable `RECORD_SITUATIONS` is set.
+pub(super) fn is_recording() -> bool {
+    std::env::var_os("RECORD_SITUATIONS").is_some()
+}
+
+/// Writes `tests/situations/<name>.json` if situations are recorded. The specs stay as they are: their digests count.
 pub(super) fn record(name: &str, scenario: &Scenario) {
-    if std::env::var_os("RECORD_SITUATIONS").is_none() {
+    if !is_recording() {
         return;
     }
     let objects = KINDS.iter().flat_map(|kind| list(scenario, kind));
@@ -43,4 +48,12 @@ fn without_noise(mut object: Value) -> Value {
         metadata.retain(|field, _| !["managedFields", "resourceVersion"].contains(&field.as_str()));
     }
     object
+}
+
+/// The objects of a kind in the namespace of a scenario.
+pub(super) fn list(scenario: &Scenario, kind: &str) -> Vec<Value> {
+    let namespace = format!("--namespace={}", scenario.namespace);
+    let listed = scenario.management().kubectl(&["get", kind, &namespace, "--output=json"]).unwrap();
+    let list: Value = serde_json::from_str(&listed).unwrap();
+    list["items"].as_array().unwrap().clone()
 }

@@ -21,22 +21,26 @@ impl<'g> Reviewed<'g> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let site = runtime.block_on(Site::create(gitea, "fleet"));
         Fleet::of(scenario, &site.url().to_string());
-        for (name, data) in [
-            ("fleet-push", json!({"username": gitea.user(), "password": gitea.token()})),
-            ("forge", json!({"token": gitea.token()})),
-        ] {
-            let metadata = json!({"name": name, "namespace": scenario.namespace});
-            let secret =
-                json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
-            scenario.management().apply(&secret.to_string()).unwrap();
-        }
-        Self { gitea, site, runtime }
+        let reviewed = Self { gitea, site, runtime };
+        reviewed.push_with(scenario, gitea.token());
+        apply_secret(scenario, "forge", &json!({"token": gitea.token()}));
+        reviewed
+    }
+
+    /// Sets the password with which the operator pushes.
+    pub(crate) fn push_with(&self, scenario: &Scenario<'_>, password: &str) {
+        apply_secret(scenario, "fleet-push", &json!({"username": self.gitea.user(), "password": password}));
+    }
+
+    /// The address of the repository.
+    pub(crate) fn url(&self) -> String {
+        self.site.url().to_string()
     }
 
     /// The `delivery` of a ClusterStack through this repository.
     pub(crate) fn delivery(&self) -> Value {
         let git = json!({
-            "url": self.site.url().to_string(), "path": PATH, "secretRef": {"name": "fleet-push"},
+            "url": self.url(), "path": PATH, "secretRef": {"name": "fleet-push"},
             "pullRequest": {"forge": "gitea", "secretRef": {"name": "forge"}},
         });
         json!({"delivery": {"mode": "Git", "git": git}})
@@ -62,4 +66,11 @@ impl<'g> Reviewed<'g> {
     pub(crate) fn merge(&self, number: u64) -> bool {
         self.runtime.block_on(self.site.merge(number))
     }
+}
+
+/// Applies a Secret in the namespace of a scenario.
+pub(crate) fn apply_secret(scenario: &Scenario<'_>, name: &str, data: &Value) {
+    let metadata = json!({"name": name, "namespace": scenario.namespace});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data});
+    scenario.management().apply(&secret.to_string()).unwrap();
 }

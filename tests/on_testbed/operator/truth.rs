@@ -5,7 +5,6 @@
 //! A new reason needs a row in `situations`, or the name of the test that produces it in `elsewhere`.
 
 mod elsewhere;
-mod record;
 mod situations;
 mod stacks;
 
@@ -20,6 +19,7 @@ use stackflux_testbed::{Object, Operator, Testbed};
 
 use self::situations::{SITUATIONS, Says, Situation, Start};
 use self::stacks::{STACK_SITUATIONS, StackSituation};
+use super::record::{list, record};
 use super::scenario::{STACK, Scenario, TIMEOUT, V1, V2, at_once, condition};
 use crate::support::{copy, stackflux};
 
@@ -55,10 +55,10 @@ fn conditions_and_commands_agree_with_the_cluster() {
         wrong.extend(of_cases.into_iter().chain(of_stacks).flatten());
     }
     for (name, scenario) in cases.iter().map(|case| (case.situation.name, &case.scenario)) {
-        record::record(name, scenario);
+        record(name, scenario);
     }
     for (name, scenario) in stacks.iter().map(|case| (case.situation.name, &case.scenario)) {
-        record::record(name, scenario);
+        record(name, scenario);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     elsewhere::complete(&scenarios.flat_map(reasons).collect());
@@ -76,14 +76,6 @@ fn settled(limit: Instant, differences: impl Fn() -> Vec<String>) -> Vec<String>
         }
         sleep(Duration::from_millis(500));
     }
-}
-
-/// The objects of a kind in the namespace of a scenario.
-fn list(scenario: &Scenario, kind: &str) -> Vec<Value> {
-    let namespace = format!("--namespace={}", scenario.namespace);
-    let listed = scenario.management().kubectl(&["get", kind, &namespace, "--output=json"]).unwrap();
-    let list: Value = serde_json::from_str(&listed).unwrap();
-    list["items"].as_array().unwrap().clone()
 }
 
 /// The reasons of all conditions and addons of a namespace.

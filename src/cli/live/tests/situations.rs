@@ -15,8 +15,10 @@ use super::{read, text};
 use crate::explain::chain::Chain;
 use crate::explain::fleet::fleet;
 use crate::explain::issues::issues;
+use crate::explain::operator::OperatorLease;
 use crate::explain::snapshot::{Lists, Snapshot};
 use crate::foreign::flux::FluxKind;
+use crate::names::Key;
 
 /// The situation in which nothing is wrong.
 const WELL: &str = "well";
@@ -35,8 +37,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Returns a recorded situation, this long after the record.
-fn snapshot(name: &str, later: SignedDuration) -> (Snapshot, String) {
+/// Returns a recorded situation, this long after the record. An operator that is down renewed its Lease when the record was made.
+fn snapshot(name: &str, later: SignedDuration, is_operator_down: bool) -> (Snapshot, String) {
     let text = fs::read_to_string(directory().join(format!("{name}.json"))).unwrap();
     let record: Value = serde_json::from_str(&text).unwrap();
     let now: Timestamp = record["now"].as_str().unwrap().parse().unwrap();
@@ -56,13 +58,18 @@ fn snapshot(name: &str, later: SignedDuration) -> (Snapshot, String) {
             }
         }
     }
+    if is_operator_down {
+        let key = Key::new("flux-system", "stackflux-leader-election");
+        lists.operators.push(OperatorLease { key, renewed: now });
+    }
     let namespace = record["namespace"].as_str().unwrap().to_owned();
     (Snapshot::new(lists, Some(namespace.clone()), now.checked_add(later).unwrap()), namespace)
 }
 
 /// Returns what is printed about a situation.
 fn printed(snapshot: &Snapshot, found: &[Chain]) -> String {
-    let mut said = String::from("$ stackflux why\n");
+    let notices = snapshot.operators_down.iter().map(|down| text::operator_down(down, snapshot.now()) + "\n");
+    let mut said = format!("$ stackflux why\n{}", notices.collect::<String>());
     for (number, chain) in found.iter().enumerate() {
         match number {
             0 => said.push_str(&text::chain::text(chain, snapshot.now(), false)),
@@ -105,9 +112,10 @@ fn conditions(snapshot: &Snapshot) -> String {
 }
 
 /// Returns what an explanation lacks: what is wrong, since when, what to do, or the next command with the names of the object.
-fn lacks(chain: &Chain) -> Vec<&'static str> {
+fn lacks(chain: &Chain, namespace: &str) -> Vec<&'static str> {
     let Some(action) = &chain.action else { return vec!["an action"] };
-    let has_names = |command: &String| command.contains("-n truth-") && !command.contains("{cluster}");
+    let has_names =
+        |command: &String| command.contains(&format!("-n {namespace}")) && !command.contains("{cluster}");
     let checks = [
         ("a cause", chain.cause.as_ref().is_some_and(|cause| !cause.message.is_empty())),
         ("a time", chain.since.is_some()),
@@ -121,14 +129,15 @@ fn lacks(chain: &Chain) -> Vec<&'static str> {
 fn each_situation_is_explained() {
     let names = names();
     assert!(names.len() >= 35, "{names:?}");
-    let minutes = SignedDuration::from_mins;
-    let later = [("git-secret", minutes(20)), ("no-answer", minutes(20)), ("well", minutes(20))];
-    let now = names.iter().map(|name| (name.as_str(), minutes(0)));
+    let twenty = SignedDuration::from_mins(20);
+    let later = ["git-secret", "no-answer", "well"].map(|name| (name, "-20-minutes-later", twenty, false));
+    let three_hours = SignedDuration::from_hours(3);
+    let down = [(WELL, "-operator-down", three_hours, true)];
+    let now = names.iter().map(|name| (name.as_str(), "", SignedDuration::ZERO, false));
     let mut wrong = Vec::new();
-    for (name, after) in now.chain(later) {
-        let (snapshot, namespace) = snapshot(name, after);
+    for (name, suffix, after, is_operator_down) in now.chain(later).chain(down) {
+        let (snapshot, namespace) = snapshot(name, after, is_operator_down);
         let found = issues(&snapshot);
-        let suffix = if after.is_zero() { String::new() } else { "-20-minutes-later".to_owned() };
         let golden = directory().join(format!("{name}{suffix}.txt"));
         // The names of scenarios have a random end.
         let said = printed(&snapshot, &found).replace(&namespace, "demo");
@@ -137,7 +146,9 @@ fn each_situation_is_explained() {
         }
         assert_eq!(said, fs::read_to_string(&golden).unwrap(), "{name}");
         match found.first() {
-            Some(chain) => wrong.extend(lacks(chain).into_iter().map(|what| format!("{name}: {what}"))),
+            Some(chain) => {
+                wrong.extend(lacks(chain, &namespace).into_iter().map(|what| format!("{name}: {what}")));
+            }
             None => assert_eq!(name, WELL, "nothing is wrong"),
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use stackflux_testbed::Testbed;
 
+use super::super::record::record;
 use super::super::scenario::condition;
 use super::{NEW, OLD, Release, Upgrades, release_of, topology};
 
@@ -32,6 +33,7 @@ pub(super) fn broken_release_is_mended_and_a_waiting_cluster_is_paused_or_delete
         scenario.wait("clusteraddon", &format!("cluster-addon-{cluster}"), "waits with Flux's words", fails);
         assert_eq!(upgrades.control_plane(cluster), OLD.1);
     }
+    record("gate-addon", scenario);
 
     let namespace = format!("--namespace={}", scenario.namespace);
     scenario.management().kubectl(&["delete", "cluster", "deleted", &namespace, "--wait=false"]).unwrap();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use stackflux_testbed::{Testbed, Write};
 
 use super::super::platform::Platform;
+use super::super::record::record;
 use super::super::scenario::{TIMEOUT, condition, eventually};
 use super::{NEW, OLD, PENDING, Release, Upgrades, annotation, release_of};
 use crate::support::stackflux;
@@ -74,6 +75,7 @@ fn waits_for_its_addon(upgrades: &Upgrades<'_>) {
     );
     assert_eq!(text(&waiting, "/status/upgrade/phase"), "Waiting");
     assert_eq!(text(&waiting, "/status/hook"), "BeforeClusterUpgrade");
+    record("gate-suspended", scenario);
     let kubeconfig = scenario.management().kubeconfig().to_str().unwrap();
     let why = stackflux(&["why", "two", "--namespace", &scenario.namespace, "--kubeconfig", kubeconfig]);
     assert!(why.stdout.contains("UpgradeGate v1.34.0 to v1.35.0: WaitingForAddons"), "{}", why.stdout);

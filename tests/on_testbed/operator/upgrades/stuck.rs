@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use stackflux_testbed::Testbed;
 
+use super::super::record::record;
 use super::super::scenario::condition;
 use super::{NEW, OLD, Release, Upgrades, release_of, topology};
 
@@ -38,6 +39,7 @@ pub(super) fn cluster_api_cannot_apply_the_class(testbed: &Testbed) {
         let (status, reason, message) = condition(addon, "UpgradeGate");
         (status, reason) == ("False", "WaitingForClusterAPI") && message.contains("failed to apply patch")
     });
+    record("gate-class", scenario);
     thread::sleep(Duration::from_secs(5));
     assert_eq!(upgrades.control_plane("stuck"), OLD.1);
     assert_eq!(release_of(&upgrades.addon("stuck", "cni")), OLD.0, "nothing moves");
