@@ -26,6 +26,7 @@ mod notes;
 mod pruning;
 mod receipts;
 mod record;
+mod renamed;
 mod revision;
 mod roll_up;
 mod snapshot;

@@ -7,6 +7,7 @@ use super::applied::why_not_applied;
 use super::decision::{Decision, decide};
 use super::dependents::hold_dependents;
 use super::facts::{Available, Delivery, Facts, Target};
+use super::renamed::hold_renamed;
 use super::upgrade::{Before, Behind};
 use crate::api::Reason;
 use crate::foreign::capi::Cluster;
@@ -22,6 +23,7 @@ pub fn judge_waits(facts: &mut Facts, release: Option<&ReleaseInputs>) -> Result
     if let Some(release) = release {
         advance(facts, release)?;
     }
+    hold_renamed(facts);
     hold_dependents(facts);
     if facts.upgrade.phase != Phase::Steady {
         judge_upgrade(facts, release)?;

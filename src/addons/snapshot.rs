@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use crate::api::ClusterAddon;
 use crate::api::cluster_addon::{AddonObject, AddonStatus};
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::definition::Renaming;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owned;
 use crate::names::Key;
@@ -40,6 +41,8 @@ pub struct Snapshot {
     pub helm_controller: Applier,
     /// The state of kustomize-controller.
     pub kustomize_controller: Applier,
+    /// What helm-controller does with a chart that gets another name.
+    pub renaming: Renaming,
     /// The present time.
     pub now: Timestamp,
 }

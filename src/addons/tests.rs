@@ -11,6 +11,7 @@ mod forced_upgrade;
 mod handover;
 mod lack;
 mod pruning;
+mod renamed;
 mod requests;
 mod revision;
 mod roll_up;
@@ -27,6 +28,7 @@ use crate::api::cluster_addon::ClusterAddonStatus;
 use crate::api::{ClusterAddon, ClusterAddonOverride, Reason, labels};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::FluxKind;
+use crate::foreign::flux::definition::Renaming;
 use crate::foreign::flux::observed::FluxObject;
 use crate::foreign::flux::ownership::is_owned;
 use crate::gate::Hold;
@@ -149,6 +151,7 @@ struct Scene {
     elsewhere: Option<Hold>,
     /// The version of the control plane.
     control_plane: Option<&'static str>,
+    renaming: Renaming,
 }
 
 impl Scene {
@@ -169,6 +172,7 @@ impl Scene {
             is_status_under_way: false,
             elsewhere: None,
             control_plane: None,
+            renaming: Renaming::InPlace,
         }
     }
 
@@ -184,6 +188,7 @@ impl Scene {
             namespace: Some(namespace_owner("work", "namespace")),
             helm_controller: Applier::unknown(),
             kustomize_controller: Applier::unknown(),
+            renaming: self.renaming.clone(),
             now: NOW.parse().unwrap(),
         };
         let control_plane =

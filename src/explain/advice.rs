@@ -126,6 +126,12 @@ pub fn commands(reason: Reason) -> &'static [&'static str] {
             "kubectl get deployments -n flux-system",
             "kubectl logs deployment/{controller} -n flux-system --tail=20",
         ],
+        Reason::FluxTooOld => {
+            &["flux version", "kubectl get crd helmreleases.helm.toolkit.fluxcd.io --show-labels"]
+        }
+        Reason::FluxVersionUnknown => &[
+            "kubectl auth can-i get crd/helmreleases.helm.toolkit.fluxcd.io --as system:serviceaccount:flux-system:stackflux",
+        ],
         Reason::OverrideRefused | Reason::ClusterNotFound => &[OVERRIDE],
         Reason::ReleaseNotFound
         | Reason::ReleaseNotOffered

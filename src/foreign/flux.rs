@@ -4,6 +4,7 @@
 //! Field names and meanings are those of Flux's API reference (`docs/spec` of each controller). An authored view holds
 //! exactly the fields that stackflux sets and so owns. All other fields are left to Flux's defaults or to other managers.
 
+pub mod definition;
 pub mod helm;
 mod kind;
 pub mod kustomize;

@@ -11,6 +11,7 @@ use super::budget::Budgets;
 use super::builtin::BuiltinRepositories;
 use super::caches::Caches;
 use super::git_delivery::state::GitDelivery;
+use super::helm_controller::HelmController;
 use super::latest::Latest;
 use super::metrics::{Metrics, Queue};
 use super::objects::ClusterObject;
@@ -77,6 +78,8 @@ pub struct Context {
     pub related: Related,
     /// The state of Flux's controllers.
     pub appliers: Appliers,
+    /// What is known about helm-controller from its CRD.
+    pub helm_controller: HelmController,
     /// The clock.
     pub clock: Clock,
     /// The API server.
@@ -216,6 +219,7 @@ impl Context {
             caches: Caches::default(),
             related,
             appliers: Appliers::new(clock.now()),
+            helm_controller: HelmController::default(),
             clock,
             api,
             events,

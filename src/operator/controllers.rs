@@ -20,7 +20,7 @@ use super::process::Process;
 use super::reconcile::{ReconcileError, ended};
 use super::related::{Changed, Related};
 use super::release_cache::ReleaseCache;
-use super::{cluster, enqueue, git_delivery, leases, publisher, release, scrape, stack};
+use super::{cluster, definition, enqueue, git_delivery, leases, publisher, release, scrape, stack};
 use crate::api::labels::{self, FIELD_MANAGER};
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
@@ -169,6 +169,8 @@ fn watch(process: &Process, context: &Arc<Context>, mut changes: UnboundedReceiv
     feed(process, context, &(), events, |caches| &caches.namespaces, on_namespace_event);
     let reader = context.clone();
     process.tasks.spawn("Leases of Flux's controllers", async move { leases::watch(&reader).await });
+    let reader = context.clone();
+    process.tasks.spawn("the CRD of HelmRelease", async move { definition::watch(&reader).await });
     let context = context.clone();
     process.tasks.spawn("changes of objects that Clusters refer to", async move {
         while let Some((namespace, object)) = changes.next().await {
@@ -256,6 +258,7 @@ async fn synced(context: &Context) {
     let is_synced = || {
         caches.stacks.is_synced()
             && caches.releases.is_synced()
+            && context.helm_controller.is_read()
             && caches.addons.is_synced()
             && caches.overrides.is_synced()
             && caches.clusters.is_synced()

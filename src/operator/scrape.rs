@@ -6,7 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::context::Context;
 use super::metrics::{ConditionOf, Objects};
 use super::status::Reported;
-use crate::api::ClusterStackRelease;
+use crate::api::{ClusterAddon, ClusterStackRelease};
+use crate::foreign::flux::ownership::cluster_of;
 use crate::rollup::unready_since;
 use crate::runtime::cache::Key;
 
@@ -21,7 +22,8 @@ pub(super) fn objects(context: &Context) -> Option<Objects> {
     let conditions = stacks.iter().flat_map(|stack| conditions(&**stack, "ClusterStack"));
     let conditions = conditions.chain(releases.flat_map(|of| self::conditions(&**of, "ClusterStackRelease")));
     let addons = context.caches.addons.all();
-    let unready = addons.iter().filter_map(|addon| unready_since(addon));
+    let addons = addons.iter().filter(|addon| is_cluster_reported(context, addon));
+    let unready = addons.filter_map(|addon| unready_since(addon));
     Some(Objects {
         conditions: conditions.collect(),
         oldest_unready_seconds: age(unready.min(), context.clock.now()),
@@ -32,6 +34,12 @@ pub(super) fn objects(context: &Context) -> Option<Objects> {
 fn is_reported(context: &Context, release: &ClusterStackRelease) -> bool {
     let is_known = |key: Key| context.caches.stacks.get(&key).is_some();
     !context.is_sharded() || release.stack_key().is_some_and(is_known)
+}
+
+/// Whether this operator reports on the Cluster of a `ClusterAddon`: with a label selector, not on those of other operators.
+fn is_cluster_reported(context: &Context, addon: &ClusterAddon) -> bool {
+    let cluster = || context.caches.clusters.get(&cluster_of(addon));
+    !context.is_sharded() || cluster().is_some_and(|cluster| context.reports_on(&cluster, Some(addon)))
 }
 
 /// Returns the conditions of an object.

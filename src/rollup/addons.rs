@@ -31,6 +31,7 @@ pub fn status_of(reason: Reason) -> ConditionStatus {
         | Reason::ValuesInvalid
         | Reason::DependencyInvalid
         | Reason::ComponentInvalid
+        | Reason::FluxTooOld
         | Reason::SettingsInvalid
         | Reason::OverrideRefused
         | Reason::ChartNameCollision

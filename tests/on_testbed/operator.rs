@@ -27,6 +27,7 @@ mod leaders;
 mod letgo;
 mod lies;
 mod lost;
+mod old_flux;
 mod outages;
 mod overrides;
 pub(crate) mod platform;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use stackflux::api::labels::{FIELD_MANAGER, MANAGED_BY};
 use stackflux::foreign::capi::ObjectReference;
 use stackflux::foreign::flux::FluxKind;
+use stackflux::foreign::flux::definition::Renaming;
 use stackflux::operator::builtin::BuiltinRepositories;
 use stackflux::operator::context::{Context, Parts, Triggers};
 use stackflux::operator::enqueue;
@@ -132,6 +133,7 @@ impl Operator {
             metrics,
             triggers: Triggers { stacks, releases, clusters, commits, publishes },
         });
+        context.helm_controller.set(&Renaming::InPlace);
         let kind = GroupVersionKind::gvk("cluster.x-k8s.io", "v1beta2", "Cluster");
         context.set_cluster_resource(ApiResource::from_gvk_with_plural(&kind, "clusters"));
         let late = late(&context);

@@ -122,6 +122,7 @@ fn snapshot(
         namespace: deliver::namespace_owner(context, &key.namespace),
         helm_controller: context.appliers.of(FluxKind::HelmRelease.as_str()),
         kustomize_controller: context.appliers.of(FluxKind::Kustomization.as_str()),
+        renaming: context.helm_controller.renaming(),
         now,
         is_status_under_way: context.statuses_under_way.includes(&addon),
         addon,

@@ -10,6 +10,7 @@ use stackflux_testbed::Operator;
 use super::alerts::series::{Course, Scrape};
 use super::diary::Diary;
 use super::letgo;
+use super::old_flux;
 use super::record::record;
 use super::scenario::{Alone, Scenario, V1, V2, condition, eventually, leads, long};
 use super::state;
@@ -100,6 +101,7 @@ fn outage_of_management_component_fails_nothing() {
     assert_eq!(uids, state::uids(&scenario), "nothing was deleted or made anew");
 
     eventually("it leads", || leads(&operator));
+    old_flux::renamed_chart_is_held(&scenario, &operator);
     letgo::dead_cluster_is_let_go(&scenario, &alone.testbed);
 }
 

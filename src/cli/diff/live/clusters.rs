@@ -13,6 +13,7 @@ use crate::api::{ClusterAddon, Reason};
 use crate::cli::error::CliError;
 use crate::cli::live::prepared::Prepared;
 use crate::compare::plans::{ClusterChange, HeldAddon, ObjectChange};
+use crate::foreign::flux::definition::Renaming;
 use crate::gate::Hold;
 use crate::inputs::ClusterInputs;
 use crate::plan::stages::Course;
@@ -79,7 +80,7 @@ fn written(live: &Live, plan: &Plan, decision: &Decision) -> Vec<ObjectChange> {
 }
 
 /// Returns the facts about a Cluster, as the operator would gather them. What only its process knows is not known: the state
-/// of Flux's controllers, earlier repairs, and uncommitted changes.
+/// and the age of Flux's controllers, earlier repairs, and uncommitted changes.
 fn facts<'a>(
     live: &'a Live,
     (prepared, course, plan): (&'a Prepared, Course, Arc<Plan>),
@@ -99,6 +100,7 @@ fn facts<'a>(
         namespace: live.found.namespace_uid(namespace).map(|uid| namespace_owner(namespace, uid)),
         helm_controller: Applier::unknown(),
         kustomize_controller: Applier::unknown(),
+        renaming: Renaming::InPlace,
         now: live.now,
     };
     let target = Target::Available(Available {

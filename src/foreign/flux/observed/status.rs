@@ -120,6 +120,9 @@ pub struct Snapshot {
     /// Helm's status: `deployed`, `failed`, `superseded`…
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: String,
+    /// The name of the release's chart.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub chart_name: String,
     /// The version of the release's chart.
     #[serde(default, deserialize_with = "null_as_default")]
     pub chart_version: String,

@@ -21,6 +21,12 @@ const ELSEWHERE: &[(Reason, &str, &str)] = &[
         "tests/simulation/scenarios/platform.rs",
         "broken_platform_component_uninstalls_nothing",
     ),
+    (Reason::FluxTooOld, "tests/on_testbed/operator/old_flux.rs", "renamed_chart_is_held"),
+    (
+        Reason::FluxVersionUnknown,
+        "src/addons/tests/renamed.rs",
+        "renamed_chart_is_held_unless_it_is_upgraded_in_place",
+    ),
     (Reason::SettingsInvalid, "src/plan/tests/settings.rs", "settings_for_another_form_hold_the_addon"),
     (Reason::Accepted, OVERRIDE, "each_request_has_its_answer"),
     (Reason::OverrideRefused, OVERRIDE, "each_request_has_its_answer"),
