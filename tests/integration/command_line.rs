@@ -24,7 +24,7 @@ Every command follows these rules. `stackflux COMMAND --help` has the rest, with
 |---|---|
 | `KIND/NAME`, `KIND NAME…` | the kinds are `clusterstack` (`csk`, `cs`), `release` (`cskr`, `csr`) and `cluster` (`cl`, `caddon`), in any case, also in the plural |
 | `KIND/NAMESPACE/NAME`, `NAMESPACE/NAME` | an object of another namespace than that of the context |
-| `NAME` | a Cluster; a command that only reads takes a ClusterStack or a release, if there is no Cluster of this name |
+| `NAME` | a Cluster; a command that only reads takes a ClusterStack or a release, if there is no Cluster of this name. `eject` and `inputs export` take a ClusterStack |
 | `…` after a form | several objects |
 | `--all`, `-l`, `-A` | all objects of a kind, those with labels, in all namespaces |
 
@@ -76,7 +76,7 @@ const FLAGS: [(&str, Option<char>); 12] = [
 ];
 
 /// All commands that do something, with their words.
-fn commands() -> Vec<(String, Command)> {
+pub(crate) fn commands() -> Vec<(String, Command)> {
     fn add(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
         let mut below = command.get_subcommands().filter(|command| command.get_name() != "help").peekable();
         if below.peek().is_none() {
