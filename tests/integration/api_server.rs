@@ -85,6 +85,15 @@ impl ApiServer {
     }
 }
 
+/// An object with its kind, namespace and name; its labels are `name: <name>`.
+pub(crate) fn object(api_version: &str, kind: &str, namespace: &str, name: &str, spec: &Value) -> Value {
+    let metadata = json!({
+        "namespace": namespace, "name": name, "uid": format!("uid-of-{namespace}-{name}"), "labels": {"name": name},
+        "creationTimestamp": "2026-11-26T10:00:00Z", "resourceVersion": "1", "generation": 1,
+    });
+    json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
+}
+
 /// Answers one request of a connection.
 fn serve(stream: &TcpStream, all: &Objects, writes: &Sender<String>) {
     let mut reader = BufReader::new(stream);

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::Command;
+use serde_json::json;
+use stackflux::foreign::capi::upgrade::UPGRADE_HOOK;
 
-use crate::api_server::ApiServer;
+use crate::api_server::{ApiServer, object};
 use crate::command_line::commands;
 
 /// What a command that takes names is given.
@@ -91,4 +93,31 @@ fn names_have_the_same_forms_in_all_commands() {
         assert_eq!(run.code, 2, "{}: {}", takes.command, run.stderr);
     }
     assert_eq!(server.writes().iter().filter(|write| !write.starts_with("PATCH ")).count(), 0);
+}
+
+#[test]
+fn gate_release_acts_on_the_named_namespace() {
+    let cluster = |namespace: &str, name: &str| {
+        let mut cluster = object("cluster.x-k8s.io/v1beta2", "Cluster", namespace, name, &json!({}));
+        cluster["metadata"]["annotations"] = json!({UPGRADE_HOOK: "x"});
+        cluster
+    };
+    let all = vec![cluster("alpha", "one"), cluster("beta", "two"), cluster("gamma", "three")];
+    let server = ApiServer::start("gate-release", all);
+    let release = |flags: &[&str], expected: &[&str]| {
+        let run = server.run(&[&["gate", "release", "--all"], flags].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let path = "PATCH /apis/cluster.x-k8s.io/v1beta2/namespaces";
+        let expected: Vec<_> = expected.iter().map(|cluster| format!("{path}/{cluster}")).collect();
+        assert_eq!(server.writes(), expected, "{flags:?}: {}", run.stderr);
+        run.stderr
+    };
+    let everywhere = ["alpha/clusters/one", "beta/clusters/two", "gamma/clusters/three"];
+    release(&[], &everywhere);
+    release(&["-A"], &everywhere);
+    let said = release(&["-n", "beta"], &["beta/clusters/two"]);
+    assert!(said.contains("1 gate released in namespace beta"), "{said}");
+    release(&["-n", "nowhere"], &[]);
+    assert_eq!(server.run(&["gate", "release", "-n", "beta"]).code, 2, "--all is required");
+    assert_eq!(server.writes(), Vec::<String>::new());
 }

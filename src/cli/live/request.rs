@@ -140,10 +140,9 @@ impl Clusters {
         Ok(Self { session: session.clone(), kind: ApiResource::from_gvk_with_plural(&kind, "clusters") })
     }
 
-    /// Lists the Clusters of all namespaces.
-    pub(in crate::cli) async fn list(&self) -> Result<Vec<Cluster>, CliError> {
-        let all = Scope { namespace: None, selector: None };
-        let found = lists::clusters(&self.session.client, &all).await;
+    /// Lists the Clusters of a namespace, or of all.
+    pub(in crate::cli) async fn list(&self, namespace: Option<String>) -> Result<Vec<Cluster>, CliError> {
+        let found = lists::clusters(&self.session.client, &Scope { namespace, selector: None }).await;
         let found = found.map_err(|error| advice::failed(&self.session, &error))?;
         Ok(found.into_iter().filter_map(|cluster| Cluster::new(cluster).ok()).collect())
     }
