@@ -28,7 +28,7 @@ const MOST: usize = 5;
 /// Without a name, explains the first five objects that are not ready: what is false before what is not known yet, and of these the
 /// oldest first.
 ///
-/// Exits with 1 if something is not ready.
+/// Exits with 1 if something is not ready, or nothing is found; with 2 if an object that is named is not found.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "stackflux why [OPTIONS] [[KIND/]NAME[/ADDON]]",

@@ -166,6 +166,20 @@ fn run(words: &[&str]) -> (i32, String) {
 }
 
 #[test]
+fn lists_that_find_nothing_exit_with_one() {
+    let nothing = Regex::new("with 1 if [^;.]*(nothing|none|no [a-z]+)").unwrap();
+    for (words, command) in commands() {
+        if formats(&command).iter().any(|format| format == "name") {
+            let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                nothing.is_match(&about),
+                "{words}: its help says what its exit code is if it finds nothing:\n{about}"
+            );
+        }
+    }
+}
+
+#[test]
 fn exit_codes_are_the_same_in_all_commands() {
     for (words, command) in commands() {
         let words: Vec<&str> = words.split(' ').collect();
