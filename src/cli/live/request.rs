@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::lists::{self, preferred_version};
+use super::watch::Timeout;
 use super::{Scope, Session, advice};
 use crate::api::labels::{CLI_FIELD_MANAGER, REQUESTED_AT};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -70,13 +71,12 @@ impl Target {
     }
 
     /// Requests a reconciliation, and waits until the status reports that the operator handled the request.
-    pub(in crate::cli) async fn reconcile(&self, patience: Duration) -> Result<Report, CliError> {
+    pub(in crate::cli) async fn reconcile(&self, timeout: &Timeout) -> Result<Report, CliError> {
         let (start, requested) = (Instant::now(), jiff::Timestamp::now().to_string());
         let mut object = self.patch(&json!({"metadata": {"annotations": {REQUESTED_AT: requested}}})).await?;
         while text(&object.data, &["status", "lastHandledReconcileAt"]) != requested {
-            if start.elapsed() >= patience {
-                let message =
-                    format!("{}: timed out after {patience:?} waiting for the operator", self.label);
+            if start.elapsed() >= timeout.limit {
+                let message = format!("{}: timed out after {timeout} waiting for the operator", self.label);
                 return Err(CliError::usage(message)
                     .hint("check that the operator runs and watches this namespace, or raise --timeout"));
             }
