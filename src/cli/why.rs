@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::live::subject::{Candidate, candidates};
 use super::live::text::chain as text;
 use super::live::{self, Look, Scope, Session, read};
-use super::output::{Format, count, print};
+use super::output::{Format, count, print, terminal_width};
 use super::{CommandResult, Outcome, terminal};
 use crate::explain::Named;
 use crate::explain::chain::{self, Chain};
@@ -96,7 +96,9 @@ fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
     if snapshot.is_empty() {
         return snapshot.nothing() + "\n";
     }
-    let texts: Vec<String> = answers.first.iter().map(|chain| text::answer(chain, snapshot.now())).collect();
+    let width = terminal_width();
+    let answer = |chain| text::answer(chain, snapshot.now(), width);
+    let texts: Vec<String> = answers.first.iter().map(answer).collect();
     let mut text = texts.join("\n");
     match answers.not_ready - answers.first.len() {
         0 if answers.first.is_empty() => text = format!("Everything is ready{}.\n", snapshot.place()),
@@ -163,7 +165,9 @@ fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> C
     };
     let Some(chain) = chain else { return Err(no_addon(snapshot, subject)) };
     let is_old = warn_of_operators(snapshot);
-    print(&chain, arguments.output, |chain| text::text(chain, snapshot.now(), arguments.verbose))?;
+    print(&chain, arguments.output, |chain| {
+        text::text(chain, snapshot.now(), arguments.verbose, terminal_width())
+    })?;
     Ok(if chain.ready && !is_old { Outcome::Done } else { Outcome::Differs })
 }
 

@@ -47,7 +47,7 @@ Names and `-l` exclude each other, and so do `-A` and `-n`.
 | `-l`, `--selector` | only Clusters with these labels |
 | `--kubeconfig`, `--context` | the management cluster. Like `-n`, they can stand in front of the command |
 | `-f`, `--filename` | objects from files, directories, or `-` for standard input |
-| `-o`, `--output` | the format, never a file. `wide` shortens and wraps nothing; `name` prints names that other commands take; a table is wrapped to the width of a terminal |
+| `-o`, `--output` | the format, never a file. `wide` shortens and wraps nothing; `name` prints names that other commands take; tables and sentences are wrapped to the width of a terminal, commands to copy are not |
 | `--no-headers` | leaves out the header lines of a table |
 | `-w`, `--watch` | repeats the output |
 | `--wait`, `--timeout` | ends when everything is ready; a duration is written as `90s`, `5m` or `1h30m` |

@@ -155,7 +155,7 @@ fn snapshot(namespace: Option<&str>) -> Snapshot {
 
 /// Returns what `why --verbose` prints.
 fn sentences(chain: &Chain) -> String {
-    text::chain::text(chain, NOW.parse().unwrap(), true)
+    text::chain::text(chain, NOW.parse().unwrap(), true, None)
 }
 
 /// Returns what `status` prints.
