@@ -2,6 +2,7 @@
 
 mod cluster;
 mod flux_objects;
+mod others;
 mod release;
 mod stack;
 
@@ -19,6 +20,7 @@ use crate::api::ConditionType;
 use crate::rollup::{ConditionStatus, Report};
 
 pub use self::cluster::{addons, cluster};
+pub use self::others::OtherCause;
 pub use self::release::release;
 pub use self::stack::stack;
 
@@ -40,6 +42,9 @@ pub struct Chain {
     /// What to do; absent if the object is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
+    /// The addons that are not ready for other causes, which the advice is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherCause>,
     /// The steps from the object down to what Flux reports.
     pub steps: Vec<Step>,
     /// The names for the next commands of all steps.
@@ -67,6 +72,7 @@ impl Chain {
             since: None,
             cause: None,
             action: None,
+            others: Vec::new(),
             steps: Vec::new(),
             place,
         }
@@ -123,6 +129,7 @@ impl Chain {
             message: unhinted(&step.message, text).to_owned(),
         });
         self.status = path.iter().map(|step| step.status).min().unwrap_or_default();
+        self.others = others::others(&self.steps, &path);
         (self.cause, self.action) = (cause, action);
         self
     }

@@ -1,5 +1,6 @@
 //! The chain of a Cluster, or of one of its addons.
 
+use super::others::names_addon;
 use super::{Chain, since};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
@@ -182,6 +183,7 @@ impl Chain {
         step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
         step.component = step.component.or(object.as_ref().map(|(kind, _)| Component::from(*kind)));
         step.place.flux.clone_from(&object);
+        step.place.addon = Some(addon.name.clone());
         self.steps.push(step);
         if let Some((kind, key)) = object {
             self.flux(depth + 1, snapshot, kind, &key);
@@ -209,10 +211,5 @@ fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a Ad
 /// addon's name. `rollup::summary`, which writes the message, leaves out names if there are many, but the step of a
 /// held addon has its own report.
 fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
-    let is_its = |part: &str| {
-        let (names, _) = part.split_once(": ").unwrap_or_default();
-        let mut names = names.split(", ").flat_map(|name| name.split(" and "));
-        names.any(|name| name == addon)
-    };
-    kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
+    kind != ConditionType::AddonsReady && !is_true(report) && names_addon(&report.message, addon)
 }

@@ -6,13 +6,15 @@ use jiff::Timestamp;
 
 use super::age;
 use crate::cli::prose::Prose;
-use crate::explain::chain::{Chain, Innermost};
+use crate::explain::chain::{Chain, Innermost, OtherCause};
 use crate::explain::step::Step;
 use crate::release::finding::Printable;
 use crate::rollup::ConditionStatus;
 
 /// Minimum length of a message that is printed only once, in bytes: shorter ones say little, and can be part of another word.
 const LEAST_REPEATED: usize = 16;
+/// Maximum number of other causes that are listed.
+const MAX_OTHERS: usize = 5;
 /// What stands in place of a message that was printed before.
 const SEE_ABOVE: &str = "as above";
 
@@ -39,6 +41,21 @@ fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
         let explain = action.cause.map(|cause| format!(" (stackflux explain {cause})")).unwrap_or_default();
         prose.line(&format!("What to do: {}{explain}", action.text));
         action.commands.iter().for_each(|command| prose.command(command));
+    }
+    add_others(prose, &chain.others);
+}
+
+/// Adds the causes that the advice is not about, each as the command that explains it.
+fn add_others(prose: &mut Prose, others: &[OtherCause]) {
+    if others.is_empty() {
+        return;
+    }
+    prose.line("Not ready for other causes:");
+    for OtherCause { what, reason, command } in others.iter().take(MAX_OTHERS) {
+        prose.command(&format!("{command}  # {}: {}", Printable(what), Printable(reason)));
+    }
+    if others.len() > MAX_OTHERS {
+        prose.line(&format!("  and {} more", others.len() - MAX_OTHERS));
     }
 }
 
