@@ -16,6 +16,7 @@ use super::flux::is_true;
 use super::next::{Place, controller, secret, workloads};
 use super::snapshot::mirrored;
 use super::step::{self, Role, Step};
+use super::values::hint;
 use crate::api::ConditionType;
 use crate::rollup::{ConditionStatus, Report};
 
@@ -130,6 +131,11 @@ impl Chain {
         });
         self.status = path.iter().map(|step| step.status).min().unwrap_or_default();
         self.others = others::others(&self.steps, &path);
+        let values = path.iter().flat_map(|step| &step.values).cloned().collect::<Vec<_>>();
+        let action = action.map(|mut action| {
+            action.text.extend(hint(action.cause, &values).map(|hint| format!(" {hint}")));
+            action
+        });
         (self.cause, self.action) = (cause, action);
         self
     }

@@ -139,6 +139,7 @@ fn lists() -> Lists {
                 Some(vec![flux((FluxKind::HelmChart, "stacks", "cni-1"), &source, &packaged, &[])]),
             ),
         ],
+        overrides: Vec::new(),
         operators: Vec::new(),
         selected: false,
     }

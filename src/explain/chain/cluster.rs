@@ -13,6 +13,7 @@ use crate::explain::snapshot::{Member, Snapshot, mirrored, not_read, ready};
 use crate::explain::step::{Role, Step};
 use crate::explain::tree::{absent_release, addon_report, titled};
 use crate::explain::upgrade::{Upgrade, upgrade};
+use crate::explain::values::places;
 use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
@@ -184,6 +185,9 @@ impl Chain {
         step.component = step.component.or(object.as_ref().map(|(kind, _)| Component::from(*kind)));
         step.place.flux.clone_from(&object);
         step.place.addon = Some(addon.name.clone());
+        let stack = self.place.stack.as_ref().and_then(|key| snapshot.stacks.get(key));
+        let requested = self.place.cluster.as_ref().and_then(|key| snapshot.overrides.get(key));
+        step.values = addons.iter().flat_map(|addon| places(stack, requested, &addon.name)).collect();
         self.steps.push(step);
         if let Some((kind, key)) = object {
             self.flux(depth + 1, snapshot, kind, &key);

@@ -4,7 +4,15 @@ use super::*;
 
 /// Returns what `why` explains about cluster `two` with these conditions and addons.
 fn why_of(conditions: &[(&str, &str, &str, &str)], addons: &[[&str; 4]], only: Option<&str>) -> Chain {
-    let mut lists = lists();
+    why_in(lists(), conditions, addons, only)
+}
+
+fn why_in(
+    mut lists: Lists,
+    conditions: &[(&str, &str, &str, &str)],
+    addons: &[[&str; 4]],
+    only: Option<&str>,
+) -> Chain {
     let mut two = addon("prod", "two", "Applied", "Applied", "");
     let conditions =
         conditions.iter().map(|(kind, status, reason, message)| condition(kind, status, reason, message));
@@ -292,4 +300,23 @@ fn why_limits_the_other_causes() {
     let text = sentences(&chain);
     assert_eq!((chain.others.len(), text.matches("-n prod  # ").count()), (7, 5), "{text}");
     assert!(text.contains("\n  and 2 more\n"), "{text}");
+}
+
+#[test]
+fn why_mentions_values_beyond_the_release() {
+    let conditions = with_addons("RolledBack");
+    let addons = [["cni", "RolledBack", "RolledBack", "rolled back"]];
+    let action = |values: Value| {
+        let mut lists = lists();
+        let mut stack = stack();
+        stack["spec"]["flux"] = json!({"addons": {"cni": {"values": values}}});
+        lists.stacks = vec![read(stack)];
+        let chain = why_in(lists, &conditions, &addons, None);
+        assert_eq!(chain.action.as_ref().unwrap().cause, Some("RolledBack"));
+        chain.action.unwrap().text
+    };
+    let plain = "Read the message, and fix the addon or its values in a new release.";
+    assert_eq!(action(json!({})), plain);
+    let also = "The cause can also be in spec.flux.addons.cni.values of ClusterStack stacks/demo, which a new release does not change.";
+    assert_eq!(action(json!({"a": 1})), format!("{plain} {also}"));
 }
