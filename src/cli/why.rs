@@ -62,6 +62,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    if !arguments.subject.is_empty() {
+        arguments.look.refuse_selector()?;
+    }
     live::block_on(async {
         let (session, scope) = arguments.look.open().await?;
         match arguments.subject.join("/") {
@@ -88,13 +91,17 @@ async fn all(arguments: &Arguments, session: &Session, scope: &Scope) -> Command
     print(&Answers { not_ready: found.len(), first }, arguments.output, |answers| {
         answers_text(answers, &snapshot)
     })?;
-    let is_unknown = !notices.is_empty() || snapshot.is_empty() || is_old;
+    let is_nothing = snapshot.is_empty() || snapshot.nothing_selected().is_some();
+    let is_unknown = !notices.is_empty() || is_nothing || is_old;
     Ok(if found.is_empty() && !is_unknown { Outcome::Done } else { Outcome::Differs })
 }
 
 fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
     if snapshot.is_empty() {
         return snapshot.nothing() + "\n";
+    }
+    if let Some(nothing) = snapshot.nothing_selected().filter(|_| answers.first.is_empty()) {
+        return nothing + "\n";
     }
     let width = terminal_width();
     let answer = |chain| text::answer(chain, snapshot.now(), width);

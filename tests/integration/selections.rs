@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Command;
-use serde_json::json;
+use serde_json::{Value, json};
 use stackflux::foreign::capi::upgrade::UPGRADE_HOOK;
 
 use crate::api_server::{ApiServer, object};
@@ -120,4 +120,88 @@ fn gate_release_acts_on_the_named_namespace() {
     release(&["-n", "nowhere"], &[]);
     assert_eq!(server.run(&["gate", "release", "-n", "beta"]).code, 2, "--all is required");
     assert_eq!(server.writes(), Vec::<String>::new());
+}
+
+/// The commands that show what is selected.
+const SHOWING: [&str; 4] = ["tree", "status", "why", "events"];
+
+/// The commands that change what is selected.
+const CHANGING: [&str; 3] = ["reconcile", "suspend", "resume"];
+
+/// A `ClusterStack` and a Cluster in each of two namespaces, each with what makes it ready.
+fn objects() -> Vec<Value> {
+    let ours = "clusterstack.x-k8s.io/v1alpha1";
+    let mut all = Vec::new();
+    for namespace in ["alpha", "beta"] {
+        let spec =
+            json!({"provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true});
+        all.push(object(ours, "ClusterStack", namespace, "docker-demo-1-34", &spec));
+        all.push(object("cluster.x-k8s.io/v1beta2", "Cluster", namespace, "one", &json!({})));
+        all.push(object(
+            ours,
+            "ClusterAddon",
+            namespace,
+            "cluster-addon-one",
+            &json!({"clusterRef": {"name": "one"}}),
+        ));
+    }
+    let ready = json!({
+        "type": "Ready", "status": "True", "reason": "Applied", "message": "", "observedGeneration": 1,
+        "lastTransitionTime": "2026-11-26T10:00:00Z",
+    });
+    for object in &mut all {
+        object["status"] = json!({"conditions": [ready], "observedGeneration": 1});
+    }
+    all
+}
+
+#[test]
+fn every_command_with_a_selection_is_tested() {
+    // A selection is not what they print, or they need nothing of it.
+    let others = ["diff", "promote", "gate release"];
+    let found = commands().into_iter().filter(|(words, command)| {
+        has(command, "kubeconfig")
+            && (has(command, "selector") || has(command, "all"))
+            && !others.contains(&words.as_str())
+    });
+    let found: BTreeSet<_> = found.map(|(words, _)| words).collect();
+    assert_eq!(found, SHOWING.into_iter().chain(CHANGING).map(str::to_owned).collect());
+}
+
+#[test]
+fn exit_codes_of_selections_are_the_same() {
+    let (full, empty) = (ApiServer::start("full", objects()), ApiServer::start("empty", Vec::new()));
+    let code = |server: &ApiServer, command: &str, words: &[&str], expected: i32| {
+        let line: Vec<&str> = command.split(' ').chain(words.iter().copied()).collect();
+        let run = server.run(&line);
+        assert_eq!(run.code, expected, "{line:?}: {}{}", run.stdout, run.stderr);
+    };
+    for command in SHOWING.into_iter().chain(CHANGING) {
+        for place in ["-nalpha", "-A"] {
+            code(&full, command, &["-l", "name=lost", place], 1);
+            code(&empty, command, &["-l", "name=lost", place], 1);
+        }
+        code(&full, command, &["-l", "name=one", "-nnowhere"], 1);
+        for lost in ["lost", "csk/lost", "cl/lost", "nowhere/one"] {
+            code(&full, command, &[lost], 2);
+            code(&empty, command, &[lost], 2);
+        }
+        code(&full, command, &["one", "-l", "name=one"], 2);
+    }
+    for command in SHOWING {
+        for place in ["-nalpha", "-A", "-nnowhere"] {
+            code(&empty, command, &[place], 1);
+        }
+    }
+    for command in CHANGING {
+        for place in ["-nalpha", "-A"] {
+            for all in [&["--all"][..], &["csk", "--all"]] {
+                code(&full, command, &[all, &[place]].concat(), 0);
+                code(&empty, command, &[all, &[place]].concat(), 1);
+            }
+            code(&full, command, &["-l", "name=one", place], 0);
+        }
+        code(&full, command, &["one", "csk/beta/docker-demo-1-34"], 0);
+        code(&full, command, &["one", "--all"], 2);
+    }
 }
