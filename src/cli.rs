@@ -32,6 +32,7 @@ mod origins;
 mod output;
 mod pin;
 mod promote;
+mod prose;
 mod publish;
 mod reconcile;
 mod releases;

@@ -21,6 +21,7 @@ pub mod snapshot;
 pub mod step;
 pub mod tree;
 mod upgrade;
+mod values;
 pub mod words;
 
 use std::fmt;

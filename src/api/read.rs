@@ -82,6 +82,20 @@ impl ClusterStack {
     ///
     /// Everything that `kubectl apply` would refuse is an error, and so is a null, which the API server drops.
     pub fn from_yaml(text: &str) -> Result<Self, ReadError> {
+        Self::from_document(&Self::document(text)?)
+    }
+
+    /// Finds the line and the column of a field, such as `spec.flux.interval`, or of the last existing value on its path, in a
+    /// file with one `ClusterStack`.
+    #[must_use]
+    pub fn place_in(text: &str, field: &str) -> Option<(u64, u64)> {
+        let tree: Placed<Node> = parse(&Self::document(text).ok()?).ok()?;
+        let place = nearest(&tree, field);
+        Some((place.line(), place.column()))
+    }
+
+    /// Returns the document of the one `ClusterStack` in a file, at its lines.
+    fn document(text: &str) -> Result<String, ReadError> {
         let mut stacks = Vec::new();
         for document in documents(text).filter(|document| document.text.contains("ClusterStack")) {
             let Ok(tree) = parse::<Placed<Node>>(document.text) else {
@@ -93,7 +107,7 @@ impl ClusterStack {
             }
         }
         let [stack] = stacks.as_slice() else { return Err(ReadError::Count { found: stacks.len() }) };
-        Self::from_document(&stack.at_its_lines())
+        Ok(stack.at_its_lines())
     }
 
     fn from_document(source: &str) -> Result<Self, ReadError> {

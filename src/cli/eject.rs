@@ -12,6 +12,7 @@ use kube::core::GroupVersionKind;
 use super::error::CliError;
 use super::git_access::{self, GitAccess};
 use super::live::request::Target;
+use super::live::subject::ClusterStackArgument;
 use super::live::{self, Connection, Session};
 use super::{CommandResult, Outcome, terminal};
 use crate::builtin::BRANCH;
@@ -31,14 +32,16 @@ use forward::Forward;
 /// The operator's Git server is reached by `kubectl port-forward`. The branch must not exist: nothing is overwritten. Prints what
 /// to set in the ClusterStack.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "stackflux eject [OPTIONS] --to <URL> [csk/]NAME",
+    after_help = "Examples:
   # Push the stack repository of a ClusterStack to an empty repository
-  stackflux eject docker-demo-1-34 -n demo --to https://git.example.com/stacks.git --git-password-file token")]
+  stackflux eject docker-demo-1-34 -n demo --to https://git.example.com/stacks.git --git-password-file token"
+)]
 #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
 pub(super) struct Arguments {
-    /// Name of the ClusterStack
-    #[arg(value_name = "CLUSTERSTACK")]
-    name: String,
+    #[command(flatten)]
+    stack: ClusterStackArgument,
     /// Git repository to push to (https://, ssh://, user@host:path, file://)
     #[arg(long, value_name = "URL")]
     to: String,
@@ -57,11 +60,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let to: GitUrl = arguments.to.parse()?;
     let to = arguments.git.to(to)?;
-    let (url, credentials) = live::block_on(async {
+    let subject = arguments.stack.subject()?;
+    let (key, url, credentials) = live::block_on(async {
         let session = arguments.connection.open().await?;
-        let source = source(&session, &arguments.name).await?;
-        let credentials = credentials(&session, &source).await?;
-        Ok((text(&source.data, &["spec", "url"]).to_owned(), credentials))
+        let key = arguments.connection.key(&session, &subject)?;
+        let source = source(&session, &key).await?;
+        let credentials = credentials(&session, &key.namespace, &source).await?;
+        Ok((key, text(&source.data, &["spec", "url"]).to_owned(), credentials))
     })?;
     let forward = Forward::to(&url, arguments.builtin_addr.as_deref(), &arguments.connection.flags())?;
     let credentials = Credentials { plain_http: forward.is_encrypted(), ..credentials };
@@ -75,8 +80,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     push(clone, to, &arguments.branch, main)?;
     terminal::success(format!("pushed {main} to branch {} of {}", arguments.branch, arguments.to));
     terminal::note(format!(
-        "to follow it, set in ClusterStack {}:\n  source:\n    git:\n      url: {}\n      ref: {{branch: {}}}",
-        arguments.name, arguments.to, arguments.branch
+        "to follow it, set in ClusterStack {key}:\n  source:\n    git:\n      url: {}\n      ref: {{branch: {}}}",
+        arguments.to, arguments.branch
     ));
     Ok(Outcome::Done)
 }
@@ -103,31 +108,35 @@ fn push(clone: BareRepository, to: Access, branch: &str, commit: CommitId) -> Re
 }
 
 /// Reads the GitRepository of a ClusterStack, whose stack repository has to be built in.
-async fn source(session: &Session, name: &str) -> Result<DynamicObject, CliError> {
-    let stack = Target::new(session, Named::Clusterstack, &Key::new(&session.namespace, name)).get().await?;
+async fn source(session: &Session, key: &Key) -> Result<DynamicObject, CliError> {
+    let stack = Target::new(session, Named::Clusterstack, key).get().await?;
     let kind = GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", "GitRepository");
     let kind = kube::core::ApiResource::from_gvk_with_plural(&kind, "gitrepositories");
-    let api: Api<DynamicObject> = Api::namespaced_with(session.client(), &session.namespace, &kind);
-    let catalog = catalog_name(name).map_err(|error| CliError::usage(error.to_string()))?;
+    let api: Api<DynamicObject> = Api::namespaced_with(session.client(), &key.namespace, &kind);
+    let catalog = catalog_name(&key.name).map_err(|error| CliError::usage(error.to_string()))?;
     let source = api.get(catalog.as_str()).await.map_err(|error| session.failed(&error))?;
     let own = format!("/{}.git", stack.metadata.uid.as_deref().unwrap_or_default());
     if !text(&source.data, &["spec", "url"]).ends_with(&own) {
-        let message = format!("ClusterStack {}/{name} has no built-in stack repository", session.namespace);
+        let message = format!("ClusterStack {key} has no built-in stack repository");
         return Err(CliError::usage(message).hint("clone the repository of its source with git"));
     }
     Ok(source)
 }
 
 /// Reads the Secret that the GitRepository names, if any.
-async fn credentials(session: &Session, source: &DynamicObject) -> Result<Credentials, CliError> {
+async fn credentials(
+    session: &Session,
+    namespace: &str,
+    source: &DynamicObject,
+) -> Result<Credentials, CliError> {
     let name = text(&source.data, &["spec", "secretRef", "name"]);
     if name.is_empty() {
         return Ok(Credentials::default());
     }
-    let api: Api<Secret> = Api::namespaced(session.client(), &session.namespace);
+    let api: Api<Secret> = Api::namespaced(session.client(), namespace);
     let secret = api.get(name).await.map_err(|error| session.failed(&error))?;
     let data: BTreeMap<String, Vec<u8>> =
         secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
-    let credentials = Credentials::from_secret(&format!("{}/{name}", session.namespace), &data);
+    let credentials = Credentials::from_secret(&format!("{namespace}/{name}"), &data);
     credentials.map_err(|error| CliError::usage(error.to_string()))
 }

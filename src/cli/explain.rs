@@ -1,9 +1,8 @@
 //! `stackflux explain`.
 
-use std::fmt::Write as _;
-
 use super::error::CliError;
-use super::output::{Format, print};
+use super::output::{Format, print, terminal_width};
+use super::prose::Prose;
 use super::{CommandResult, Outcome};
 use crate::explain::words::{Explained, all, explained};
 
@@ -37,22 +36,31 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         CliError::usage(format!("unknown word {word:?}"))
             .hint("stackflux explain lists the words; other reasons are those of Flux or Cluster API")
     })?;
-    print(&found, arguments.output, text)?;
+    print(&found, arguments.output, |found| text(found, terminal_width()))?;
     Ok(Outcome::Done)
 }
 
-fn text(found: &Explained) -> String {
+/// Formats an explanation. Sentences are wrapped to a width.
+fn text(found: &Explained, width: Option<u16>) -> String {
     let Explained { word, is, meaning, action, commands, causes } = found;
-    let mut text = format!("{word} is {is}.\n\n{meaning}\n");
+    let mut prose = Prose::new(width);
+    prose.line(&format!("{word} is {is}."));
+    prose.gap();
+    prose.line(meaning);
     if let Some(action) = action {
-        let _ = write!(text, "\nWhat to do: {action}\n");
+        prose.gap();
+        prose.line(&format!("What to do: {action}"));
     }
-    commands.iter().for_each(|command| _ = writeln!(text, "  {command}"));
+    commands.iter().for_each(|command| prose.command(command));
     if !causes.is_empty() {
-        text.push_str("\nCauses that the message can prove:\n");
+        prose.gap();
+        prose.line("Causes that the message can prove:");
     }
     for Explained { word, meaning, action, .. } in causes {
-        let _ = write!(text, "\n{word}\n  {meaning}\n  {}\n", action.unwrap_or_default());
+        prose.gap();
+        prose.line(word);
+        prose.line(&format!("  {meaning}"));
+        prose.line(&format!("  {}", action.unwrap_or_default()));
     }
-    text
+    prose.into_text()
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::error::CliError;
 use super::live::request::Clusters;
 use super::live::subject::ClusterArgument;
-use super::live::{self, Connection, Session};
+use super::live::{self, Access, Connection, Session};
+use super::output::count;
 use super::{CommandResult, Outcome, terminal};
 use crate::api::cluster_stack::UpgradeGate;
 use crate::api::labels::OPEN_UPGRADE_GATE;
@@ -52,18 +53,29 @@ pub(super) struct Open {
 
 /// Remove the annotations of all gates, for good
 ///
+/// Removes those of the Clusters of all namespaces, whatever the namespace of the context; with --namespace, only those of the
+/// Clusters in this namespace.
+///
 /// Needs no operator, and refuses while one runs that would add the annotations again: uninstall it first, or set
 /// upgradeGate of all ClusterStacks to Off.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Before stackflux is removed
-  stackflux gate release --all")]
+  stackflux gate release --all
+  # Only the Clusters of one namespace
+  stackflux gate release --all -n prod")]
 pub(super) struct Release {
-    /// The Clusters of all namespaces
+    /// Release the gates of all Clusters
     #[arg(long, required = true)]
     all: bool,
     #[command(flatten)]
-    connection: Connection,
+    access: Access,
+    /// Release only the gates of Clusters in this namespace (default: all namespaces)
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Release the gates in all namespaces (the default)
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
 }
 
 pub(super) fn run(command: &Command) -> CommandResult {
@@ -107,11 +119,12 @@ fn waiting<'a>(cluster: &'a Cluster, addon: Option<&ClusterAddon>) -> Result<(&'
 
 async fn release(arguments: &Release) -> CommandResult {
     debug_assert!(arguments.all, "clap requires it");
-    let session = arguments.connection.open().await?;
+    let namespace = arguments.namespace.clone().filter(|_| !arguments.all_namespaces);
+    let session = arguments.access.open(namespace.clone()).await?;
     refuse_beside_operator(&session).await?;
     let clusters = Clusters::new(&session).await?;
     let (mut released, mut refused) = (0, 0);
-    for cluster in clusters.list().await? {
+    for cluster in clusters.list(namespace).await? {
         if cluster.annotation(UPGRADE_HOOK).is_none() {
             continue;
         }
@@ -128,11 +141,12 @@ async fn release(arguments: &Release) -> CommandResult {
             }
         }
     }
+    let place = arguments.namespace.as_ref().map(|name| format!(" in namespace {name}")).unwrap_or_default();
     if refused > 0 {
-        terminal::problem(format!("{released} gates are released, and {refused} are not"));
+        terminal::problem(format!("{} released{place}, and {refused} not", count(released, "gate")));
         return Ok(Outcome::Failed);
     }
-    terminal::success(format!("{released} gates are released"));
+    terminal::success(format!("{} released{place}", count(released, "gate")));
     Ok(Outcome::Done)
 }
 

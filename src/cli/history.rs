@@ -14,6 +14,8 @@ use crate::promote::stages::Stage;
 ///
 /// Reads the commits on the stage's branch that changed its directory, and shows what each commit added and removed,
 /// and how: stackflux publish, promote and rollback record this in their commits.
+///
+/// Exits with 1 if no releases are found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Show which releases prod had, and since when

@@ -7,9 +7,9 @@ use clap::Subcommand;
 use super::CommandResult;
 use super::error::CliError;
 use super::live::present::read;
+use super::live::subject::ClusterStackArgument;
 use super::live::{Connection, Scope, block_on};
 use super::{Outcome, terminal};
-use crate::names::{Key, ObjectName};
 use crate::operator::settings::DefaultFlags;
 
 /// Print the inputs that the operator plans from
@@ -34,15 +34,17 @@ pub(super) enum Command {
 /// the operator writes, byte for byte. Clusters of other classes are listed without the objects that they refer to,
 /// so that their files are kept.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "stackflux inputs export [OPTIONS] [csk/]NAME",
+    after_help = "Examples:
   # Write a file for a pipeline that cannot reach the management cluster
   stackflux inputs export demo -n stacks > inputs.yaml
   # Show what the operator would write; stacks/ is a work tree of the stack repository
-  stackflux inputs export demo -n stacks | stackflux generate stacks/ --inputs -")]
+  stackflux inputs export demo -n stacks | stackflux generate stacks/ --inputs -"
+)]
 pub(super) struct Export {
-    /// Name of the ClusterStack
-    #[arg(value_name = "NAME")]
-    name: ObjectName,
+    #[command(flatten)]
+    stack: ClusterStackArgument,
     #[command(flatten)]
     connection: Connection,
     #[command(flatten, next_help_heading = "Settings of the operator, if it runs with them")]
@@ -56,13 +58,14 @@ pub(super) fn run(command: &Command) -> CommandResult {
 
 fn export(arguments: &Export) -> CommandResult {
     let defaults = arguments.defaults.clone().defaults()?;
-    let (mut present, namespace) = block_on(async {
+    let subject = arguments.stack.subject()?;
+    let (mut present, key) = block_on(async {
         let session = arguments.connection.open().await?;
+        let key = arguments.connection.key(&session, &subject)?;
         // The Clusters of a ClusterStack can be in any namespace.
         let present = read(&session, &Scope { namespace: None, selector: None }).await?;
-        Ok((present, session.namespace.clone()))
+        Ok((present, key))
     })?;
-    let key = Key::new(&namespace, arguments.name.as_str());
     if !present.stacks.contains_key(&key) {
         return Err(CliError::usage(format!("ClusterStack {key} not found"))
             .hint("stackflux status --all-namespaces lists the ClusterStacks"));

@@ -142,6 +142,14 @@ impl Look {
         self.connection.namespace.is_some()
     }
 
+    /// Refuses `--selector` beside a name.
+    pub(super) fn refuse_selector(&self) -> Result<(), CliError> {
+        if self.selector.is_some() {
+            return Err(CliError::usage("names and --selector exclude each other").hint("remove one of them"));
+        }
+        Ok(())
+    }
+
     /// Connects, and returns the scope of objects to read. Sends no request yet.
     pub(super) async fn open(&self) -> Result<(Session, Scope), CliError> {
         let session = self.connection.open().await?;
@@ -151,10 +159,10 @@ impl Look {
 
     /// Connects, and returns the scope that has the named objects. Sends no request yet.
     pub(super) async fn open_for(&self, subjects: &[Subject]) -> Result<(Session, Scope), CliError> {
-        let (session, mut scope) = self.open().await?;
-        if !subjects.is_empty() && self.selector.is_some() {
-            return Err(CliError::usage("names and --selector exclude each other").hint("remove one of them"));
+        if !subjects.is_empty() {
+            self.refuse_selector()?;
         }
+        let (session, mut scope) = self.open().await?;
         let mut namespaces = BTreeSet::new();
         for subject in subjects.iter().filter(|subject| !self.all_namespaces || subject.namespace.is_some()) {
             namespaces.insert(self.connection.key(&session, subject)?.namespace);

@@ -194,7 +194,7 @@ fn longest_word(text: &str) -> Option<usize> {
 }
 
 /// Returns the width of the terminal at standard output; `None` if standard output is a file or a pipe.
-fn terminal_width() -> Option<u16> {
+pub(super) fn terminal_width() -> Option<u16> {
     if !std::io::stdout().is_terminal() {
         return None;
     }

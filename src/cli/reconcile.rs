@@ -1,14 +1,12 @@
 //! `stackflux reconcile`.
 
-use std::time::Duration;
-
 use futures::future::join_all;
 
 use super::error::CliError;
 use super::live;
 use super::live::request::{Target, is_suspended};
 use super::live::selection::{Selected, Selection};
-use super::live::watch::duration;
+use super::live::watch::Timeout;
 use super::{CommandResult, Outcome, terminal};
 use crate::rollup::ConditionStatus;
 
@@ -30,8 +28,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     /// Maximum time to wait, such as 90s or 10m
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
-    timeout: Duration,
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = Timeout::parse)]
+    timeout: Timeout,
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
@@ -41,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             terminal::warning(nothing);
             return Ok(Outcome::Differs);
         }
-        let all = targets.iter().map(|target| reconcile(target, named, arguments.timeout));
+        let all = targets.iter().map(|target| reconcile(target, named, &arguments.timeout));
         let mut worst = Outcome::Done;
         for outcome in join_all(all).await {
             let outcome = outcome.unwrap_or_else(|error| {
@@ -55,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 }
 
 /// Requests the reconciliation of one object. One that is suspended is an error only if it is named.
-async fn reconcile(target: &Target, named: bool, timeout: Duration) -> CommandResult {
+async fn reconcile(target: &Target, named: bool, timeout: &Timeout) -> CommandResult {
     if is_suspended(&target.get().await?) {
         let message = format!("{} is suspended", target.label);
         if named {

@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::live::subject::{Candidate, candidates};
 use super::live::text::{chain as text, operator_down};
 use super::live::{self, Look, Scope, Session, read};
-use super::output::{Format, count, print};
+use super::output::{Format, count, print, terminal_width};
 use super::{CommandResult, Outcome, terminal};
 use crate::explain::Named;
 use crate::explain::chain::{self, Chain};
@@ -28,7 +28,7 @@ const MOST: usize = 5;
 /// Without a name, explains the first five objects that are not ready: what is false before what is not known yet, and of these the
 /// oldest first.
 ///
-/// Exits with 1 if something is not ready.
+/// Exits with 1 if something is not ready, or nothing is found; with 2 if an object that is named is not found.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "stackflux why [OPTIONS] [[KIND/]NAME[/ADDON]]",
@@ -62,6 +62,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
+    if !arguments.subject.is_empty() {
+        arguments.look.refuse_selector()?;
+    }
     live::block_on(async {
         let (session, scope) = arguments.look.open().await?;
         match arguments.subject.join("/") {
@@ -88,7 +91,8 @@ async fn all(arguments: &Arguments, session: &Session, scope: &Scope) -> Command
     print(&Answers { not_ready: found.len(), first }, arguments.output, |answers| {
         answers_text(answers, &snapshot)
     })?;
-    let is_unknown = !notices.is_empty() || snapshot.is_empty() || is_old;
+    let is_nothing = snapshot.is_empty() || snapshot.nothing_selected().is_some();
+    let is_unknown = !notices.is_empty() || is_nothing || is_old;
     Ok(if found.is_empty() && !is_unknown { Outcome::Done } else { Outcome::Differs })
 }
 
@@ -96,7 +100,12 @@ fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
     if snapshot.is_empty() {
         return snapshot.nothing() + "\n";
     }
-    let texts: Vec<String> = answers.first.iter().map(|chain| text::answer(chain, snapshot.now())).collect();
+    if let Some(nothing) = snapshot.nothing_selected().filter(|_| answers.first.is_empty()) {
+        return nothing + "\n";
+    }
+    let width = terminal_width();
+    let answer = |chain| text::answer(chain, snapshot.now(), width);
+    let texts: Vec<String> = answers.first.iter().map(answer).collect();
     let mut text = texts.join("\n");
     match answers.not_ready - answers.first.len() {
         0 if answers.first.is_empty() => text = format!("Everything is ready{}.\n", snapshot.place()),
@@ -163,7 +172,9 @@ fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> C
     };
     let Some(chain) = chain else { return Err(no_addon(snapshot, subject)) };
     let is_old = warn_of_operators(snapshot);
-    print(&chain, arguments.output, |chain| text::text(chain, snapshot.now(), arguments.verbose))?;
+    print(&chain, arguments.output, |chain| {
+        text::text(chain, snapshot.now(), arguments.verbose, terminal_width())
+    })?;
     Ok(if chain.ready && !is_old { Outcome::Done } else { Outcome::Differs })
 }
 

@@ -16,7 +16,7 @@ pub struct Action {
     /// The cause that the message proves, or our reason: `stackflux explain` describes both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'static str>,
-    /// What to do, in one sentence.
+    /// What to do, in one sentence; in a second one, where else the cause can be.
     pub text: String,
     /// The next commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod flux_objects;
+mod others;
 mod release;
 mod stack;
 
@@ -15,10 +16,12 @@ use super::flux::is_true;
 use super::next::{Place, controller, secret, workloads};
 use super::snapshot::mirrored;
 use super::step::{self, Role, Step};
+use super::values::hint;
 use crate::api::ConditionType;
 use crate::rollup::{ConditionStatus, Report};
 
 pub use self::cluster::{addons, cluster};
+pub use self::others::OtherCause;
 pub use self::release::release;
 pub use self::stack::stack;
 
@@ -40,6 +43,9 @@ pub struct Chain {
     /// What to do; absent if the object is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
+    /// The addons that are not ready for other causes, which the advice is not about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherCause>,
     /// The steps from the object down to what Flux reports.
     pub steps: Vec<Step>,
     /// The names for the next commands of all steps.
@@ -67,6 +73,7 @@ impl Chain {
             since: None,
             cause: None,
             action: None,
+            others: Vec::new(),
             steps: Vec::new(),
             place,
         }
@@ -123,6 +130,12 @@ impl Chain {
             message: unhinted(&step.message, text).to_owned(),
         });
         self.status = path.iter().map(|step| step.status).min().unwrap_or_default();
+        self.others = others::others(&self.steps, &path);
+        let values = path.iter().flat_map(|step| &step.values).cloned().collect::<Vec<_>>();
+        let action = action.map(|mut action| {
+            action.text.extend(hint(action.cause, &values).map(|hint| format!(" {hint}")));
+            action
+        });
         (self.cause, self.action) = (cause, action);
         self
     }

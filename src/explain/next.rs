@@ -13,6 +13,8 @@ pub struct Place {
     pub flux: Option<(FluxKind, Key)>,
     /// The Cluster: `{cluster}` and `{cluster-ns}`.
     pub cluster: Option<Key>,
+    /// The addon of the Cluster: `{addon}`.
+    pub addon: Option<String>,
     /// The `ClusterStack`: `{stack}` and `{stack-ns}`.
     pub stack: Option<Key>,
     /// The release: `{release}` and `{release-ns}`.
@@ -87,6 +89,7 @@ impl Place {
             "ns" => of(flux.map(|(_, key)| key), "ns"),
             "cluster" => of(self.cluster.as_ref(), ""),
             "cluster-ns" => of(self.cluster.as_ref(), "ns"),
+            "addon" => self.addon.clone(),
             "stack" => of(self.stack.as_ref(), ""),
             "stack-ns" => of(self.stack.as_ref(), "ns"),
             "release" => of(self.release.as_ref(), ""),

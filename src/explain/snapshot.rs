@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::Named;
 use super::flux::{FluxObject, reports};
 use super::operator::{OperatorDown, OperatorLease, down};
-use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease, ConditionType, Reason};
+use crate::api::{
+    ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease, ConditionType, Reason,
+};
 use crate::foreign::capi::{Cluster, text};
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::ownership::cluster_of;
@@ -32,6 +34,8 @@ pub struct Snapshot {
     pub releases: BTreeMap<Key, ClusterStackRelease>,
     /// The Clusters and their addons, by namespace and name of the Cluster.
     pub members: BTreeMap<Key, Member>,
+    /// The requests of owners of Clusters, by namespace and name of the Cluster.
+    pub overrides: BTreeMap<Key, ClusterAddonOverride>,
     /// Flux's objects.
     pub flux: BTreeMap<(FluxKind, Key), FluxObject>,
     /// The reports on them.
@@ -70,6 +74,8 @@ pub struct Lists {
     pub clusters: Vec<Value>,
     /// The Flux objects of each kind; `None` if the kind could not be read.
     pub flux: Vec<(FluxKind, Option<Vec<FluxObject>>)>,
+    /// The requests of owners of Clusters; empty if they cannot be read.
+    pub overrides: Vec<ClusterAddonOverride>,
     /// The Leases of operators; empty if they cannot be read.
     pub operators: Vec<OperatorLease>,
     /// Whether `clusters` is a selection, so that addons without a Cluster belong to others.
@@ -102,6 +108,7 @@ impl Snapshot {
             stacks: lists.stacks.into_iter().map(|stack| (Key::of(&stack), stack)).collect(),
             releases: lists.releases.into_iter().map(|release| (Key::of(&release), release)).collect(),
             members,
+            overrides: lists.overrides.into_iter().map(|found| (Key::of(&found), found)).collect(),
             flux,
             reports,
             operators_down: down(&lists.operators, now),

@@ -35,6 +35,9 @@ pub struct Step {
     /// The names for the next commands.
     #[serde(skip)]
     pub(super) place: Place,
+    /// The places of values that a new release does not change, if it is that of an addon.
+    #[serde(skip)]
+    pub(super) values: Vec<String>,
 }
 
 /// The relation of a step to those beside it, the most blocking one first.
@@ -63,6 +66,7 @@ impl Step {
             known,
             component: known.and_then(of_operator),
             place,
+            values: Vec::new(),
         }
     }
 

@@ -14,6 +14,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum silence on a connection: longer than a watch without events lasts (290 s), so that it detects dead connections.
 /// Each request has its own timeout.
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
+/// The proxy that a kubeconfig names in place of the variables that kube would read. It is removed again.
+const UNUSED_PROXY: &str = "http://127.0.0.1";
 
 /// Selects the management cluster and the credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +91,7 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
     let ClusterAccess { kubeconfig, context } = access;
     let is_named = kubeconfig.is_some() || context.is_some() || is_set("KUBECONFIG");
     let content = kubeconfig.as_ref().map_or_else(Kubeconfig::read, Kubeconfig::read_from);
-    let content = match content {
+    let mut content = match content {
         // Every Pod has this variable.
         Err(_) if !is_named && is_set("KUBERNETES_SERVICE_HOST") => return Ok(Config::incluster()?),
         content => content?,
@@ -112,13 +114,13 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
         }
         None => of_environment(&server)?,
     };
+    replace_proxies(&mut content, proxy.as_ref());
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     let mut config =
         Config::from_custom_kubeconfig(content, &options).await.map_err(|error| match error {
             KubeconfigError::ParseNoProxy(error) => {
                 ProxyError { variable: "NO_PROXY".to_owned(), why: error.to_string() }.into()
             }
-            // The address in the kubeconfig is checked above.
             KubeconfigError::ParseProxyUrl(error) => invalid_proxy(&error).into(),
             error => ConnectError::Kubeconfig(error),
         })?;
@@ -128,6 +130,20 @@ async fn config(access: &ClusterAccess) -> Result<Config, ConnectError> {
         None => None,
     };
     Ok(config)
+}
+
+/// Gives the clusters a proxy if kube would read one: it reads the variables by itself, and fails for one that is not used, or
+/// for blanks around a URL.
+fn replace_proxies(kubeconfig: &mut Kubeconfig, proxy: Option<&Proxy>) {
+    let is_read = |cluster: &&mut Cluster| {
+        let is_named = cluster.proxy_url.as_ref().is_some_and(|url| !url.is_empty());
+        is_named || is_set("HTTPS_PROXY") || is_set("https_proxy")
+    };
+    let url = proxy.map_or(UNUSED_PROXY, |proxy| proxy.url().as_str());
+    let clusters = kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut());
+    for cluster in clusters.filter(is_read) {
+        cluster.proxy_url = Some(url.to_owned());
+    }
 }
 
 /// Creates the error about the variable whose proxy is invalid, without its value.

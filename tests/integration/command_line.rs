@@ -24,7 +24,7 @@ Every command follows these rules. `stackflux COMMAND --help` has the rest, with
 |---|---|
 | `KIND/NAME`, `KIND NAME…` | the kinds are `clusterstack` (`csk`, `cs`), `release` (`cskr`, `csr`) and `cluster` (`cl`, `caddon`), in any case, also in the plural |
 | `KIND/NAMESPACE/NAME`, `NAMESPACE/NAME` | an object of another namespace than that of the context |
-| `NAME` | a Cluster; a command that only reads takes a ClusterStack or a release, if there is no Cluster of this name |
+| `NAME` | a Cluster; a command that only reads takes a ClusterStack or a release, if there is no Cluster of this name. `eject` and `inputs export` take a ClusterStack |
 | `…` after a form | several objects |
 | `--all`, `-l`, `-A` | all objects of a kind, those with labels, in all namespaces |
 
@@ -47,7 +47,7 @@ Names and `-l` exclude each other, and so do `-A` and `-n`.
 | `-l`, `--selector` | only Clusters with these labels |
 | `--kubeconfig`, `--context` | the management cluster. Like `-n`, they can stand in front of the command |
 | `-f`, `--filename` | objects from files, directories, or `-` for standard input |
-| `-o`, `--output` | the format, never a file. `wide` shortens and wraps nothing; `name` prints names that other commands take; a table is wrapped to the width of a terminal |
+| `-o`, `--output` | the format, never a file. `wide` shortens and wraps nothing; `name` prints names that other commands take; tables and sentences are wrapped to the width of a terminal, commands to copy are not |
 | `--no-headers` | leaves out the header lines of a table |
 | `-w`, `--watch` | repeats the output |
 | `--wait`, `--timeout` | ends when everything is ready; a duration is written as `90s`, `5m` or `1h30m` |
@@ -76,7 +76,7 @@ const FLAGS: [(&str, Option<char>); 12] = [
 ];
 
 /// All commands that do something, with their words.
-fn commands() -> Vec<(String, Command)> {
+pub(crate) fn commands() -> Vec<(String, Command)> {
     fn add(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
         let mut below = command.get_subcommands().filter(|command| command.get_name() != "help").peekable();
         if below.peek().is_none() {
@@ -163,6 +163,20 @@ fn flags_mean_the_same_in_all_commands() {
 fn run(words: &[&str]) -> (i32, String) {
     let output = Process::new(env!("CARGO_BIN_EXE_stackflux")).args(words).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn lists_that_find_nothing_exit_with_one() {
+    let nothing = Regex::new("with 1 if [^;.]*(nothing|none|no [a-z]+)").unwrap();
+    for (words, command) in commands() {
+        if formats(&command).iter().any(|format| format == "name") {
+            let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                nothing.is_match(&about),
+                "{words}: its help says what its exit code is if it finds nothing:\n{about}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![cfg(test)]
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
+mod api_server;
 mod architecture;
 mod cel;
 mod cli;
@@ -28,6 +29,7 @@ mod promote;
 mod promtool;
 mod proxies;
 mod reference;
+mod selections;
 mod sources;
 #[path = "../support/stages.rs"]
 mod stages;

@@ -208,6 +208,21 @@ fn rollback_holds_release_until_lifted() {
 }
 
 #[test]
+fn history_that_finds_nothing_exits_with_one() {
+    let stacks = Stacks::new("no-history");
+    let stages = fs::read_to_string(stacks.work().join("stackflux.yaml")).unwrap();
+    stacks.write(
+        "stackflux.yaml",
+        &format!("{stages}  - name: later\n    path: later/releases\n    after: prod\n"),
+    );
+    stacks.push("main", "a stage without releases");
+    let run = stacks.run(&["history", "later"]);
+    assert_eq!((run.code, run.stdout.lines().count()), (1, 1), "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no releases in the history of stage later"), "{}", run.stderr);
+    assert_eq!(stacks.run(&["history", "nowhere"]).code, 2);
+}
+
+#[test]
 fn multi_release_rollback_requires_release_flag() {
     let stacks = Stacks::new("several");
     let run = stacks.run(&["rollback", "stage", "--reason", "x", "--push"]);

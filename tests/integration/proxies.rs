@@ -138,13 +138,46 @@ fn api_server_request_uses_the_proxy() {
 
 #[test]
 fn malformed_proxy_is_named_by_its_variable() {
-    let config = kubeconfig("malformed", "https://api.example.org:6443", None);
-    for variable in ["HTTPS_PROXY", "ALL_PROXY"] {
-        let run = run(&["status", "--kubeconfig", &config], &[(variable, "http://hidden@bad host:3128")]);
+    let https = kubeconfig("malformed", "https://api.example.org:6443", None);
+    let http = kubeconfig("malformed-http", "http://api.example.org:6443", None);
+    let here = kubeconfig("malformed-here", "https://127.0.0.1:1", None);
+    let status = |config: &str, environment: &[(&str, &str)]| {
+        let run = run(&["status", "--kubeconfig", config], environment);
         assert_eq!(run.code, 2, "{}", run.stdout);
-        assert!(run.stderr.contains(&format!("{variable}: invalid proxy: ")), "{}", run.stderr);
-        assert!(!run.stderr.contains("kubeconfig"), "{}", run.stderr);
+        run.stderr
+    };
+    let of_https =
+        ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].map(|variable| (variable, &https));
+    let of_http = ["HTTP_PROXY", "http_proxy", "all_proxy"].map(|variable| (variable, &http));
+    for (variable, config) in of_https.into_iter().chain(of_http) {
+        for proxy in
+            [":::", "http://", "hidden:::", "http://[::1", "http://hidden@bad host:3128", "http://h:port"]
+        {
+            // A malformed proxy that is not used is not the cause.
+            let other = if config == &https { "HTTP_PROXY" } else { "HTTPS_PROXY" };
+            let stderr = status(config, &[(variable, proxy), (other, ":::")]);
+            assert!(stderr.contains(&format!("{variable}: invalid proxy: ")), "{proxy}: {stderr}");
+            assert!(!stderr.contains("kubeconfig"), "{proxy}: {stderr}");
+        }
     }
+    for variable in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
+        let stderr = status(&here, &[(variable, ":::")]);
+        assert!(stderr.contains("https://127.0.0.1:1/ cannot be reached"), "no proxy is used: {stderr}");
+        let stderr = status(&https, &[(variable, ":::"), ("NO_PROXY", "api.example.org")]);
+        assert!(stderr.contains("https://api.example.org:6443/ cannot be reached"), "{stderr}");
+    }
+}
+
+#[test]
+fn blanks_around_a_proxy_are_ignored() {
+    let (proxy, config) = (Proxy::start(), kubeconfig("blanks", "https://api.example.org:6443", None));
+    let status = ["status", "--kubeconfig", &config];
+    let spaced = format!(" {} ", proxy.url);
+    let stderr = run(&status, &[("https_proxy", &spaced)]).stderr;
+    assert!(stderr.contains(&format!("(through the proxy http://{})", proxy.address)), "{stderr}");
+    assert_eq!(proxy.asked().0, "CONNECT api.example.org:6443 HTTP/1.1");
+    let stderr = run(&status, &[("HTTPS_PROXY", " "), ("NO_PROXY", "api.example.org")]).stderr;
+    assert!(stderr.contains("https://api.example.org:6443/ cannot be reached"), "{stderr}");
 }
 
 /// Ends the process with the test.

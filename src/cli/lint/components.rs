@@ -19,8 +19,8 @@ use crate::subscription;
 
 /// Lints the `ClusterStack` in a file against the releases that were linted, whose findings follow its settings.
 pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliError> {
-    let settings =
-        ClusterStack::from_yaml(&objects::read_file(file)?).map_err(|error| CliError::io(file, error))?;
+    let text = objects::read_file(file)?;
+    let settings = ClusterStack::from_yaml(&text).map_err(|error| CliError::io(file, error))?;
     let stack = stack(&settings)?;
     let mut refused = Findings::default();
     for linted in releases.iter_mut() {
@@ -43,8 +43,24 @@ pub(super) fn lint(file: &Path, releases: &mut [Linted]) -> Result<Linted, CliEr
         .collect();
     let mut findings = findings(&check(&stack, &addons));
     findings.extend(refused);
+    let findings = placed(&findings, &text);
     let (addons, encrypted) = (BTreeMap::new(), BTreeMap::new());
     Ok(Linted { release: None, place: file.to_owned(), addons, encrypted, content: None, findings })
+}
+
+/// Adds the line in the file of the `ClusterStack` to each finding whose message names a field.
+fn placed(findings: &Findings, text: &str) -> Findings {
+    let place = |finding: &Finding| {
+        let words = finding.message.split_whitespace().map(|word| word.trim_end_matches([':', ',', ';']));
+        let field = words.into_iter().find(|word| word.starts_with("spec."));
+        match field.and_then(|field| ClusterStack::place_in(text, field)) {
+            Some((line, column)) => finding.clone().at(line, column, text),
+            None => finding.clone(),
+        }
+    };
+    let mut found = Findings::default();
+    found.extend(findings.iter().map(place));
+    found
 }
 
 /// Returns the errors in a `ClusterStack` for which it does not use a release that it is for. Conditions of stages become
@@ -109,4 +125,34 @@ fn findings(state: &ComponentsState) -> Findings {
         findings.push(Finding::warning(Reason::AddonReplaced, "", message).hint(hint));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_has_the_line_of_its_field() {
+        let text = "# Another object comes first.\nkind: Namespace\n---\nkind: ClusterStack\nspec:\n  flux:\n    addons:\n      \
+                    cni:\n        dependsOn: [monitoring]\n";
+        let place = |message: &str| {
+            let mut findings = Findings::default();
+            findings.push(Finding::error(Reason::SettingsInvalid, "", message));
+            let found = placed(&findings, text);
+            let found = found.iter().next().unwrap();
+            assert_eq!(found.message, message);
+            (found.line, found.text.clone())
+        };
+        let at = |line: u64, text: &str| (Some(line), Some(text.to_owned()));
+        let depends = at(9, "        dependsOn: [monitoring]");
+        for (message, expected) in [
+            ("docker-demo-1-34-v1: spec.flux.addons.cni.dependsOn: neither would move", depends.clone()),
+            ("spec.flux.addons.cni.decryption is missing", depends),
+            ("spec.flux.addons.csi has no effect", at(8, "      cni:")),
+            ("the component csi has no chart", (None, None)),
+        ] {
+            assert_eq!(place(message), expected, "{message}");
+        }
+        assert_eq!(ClusterStack::place_in("kind: Namespace\n", "spec.flux"), None);
+    }
 }

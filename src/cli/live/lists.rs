@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Scope;
-use crate::api::{self, ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::api::{self, ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease};
 use crate::explain::operator::OperatorLease;
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
@@ -92,6 +92,12 @@ pub(super) async fn everything<F: DeserializeOwned>(client: &Client, scope: &Sco
     );
     let is_narrow = narrow_stacks || narrow_releases;
     Everything { stacks, releases, addons, clusters, flux, is_narrow }
+}
+
+/// Lists the requests of owners of Clusters in scope; none if the reader may not list them.
+pub(super) async fn overrides(client: &Client, scope: &Scope) -> Vec<ClusterAddonOverride> {
+    let kind = Listed::new(api::GROUP, api::VERSION, "clusteraddonoverrides");
+    list(client, &kind, &Scope { selector: None, ..scope.clone() }).await.unwrap_or_default()
 }
 
 /// Lists the Leases of operators in all namespaces; none if the reader may not list them.

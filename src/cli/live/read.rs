@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Error;
 use tokio::time::timeout;
 
-use super::lists::{everything, operators};
+use super::lists::{everything, operators, overrides};
 use super::{Scope, Session, advice};
 use crate::cli::error::CliError;
 use crate::explain::snapshot::{Lists, Member, Snapshot};
@@ -49,7 +49,9 @@ pub(super) async fn with_timeout<T>(
 }
 
 async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>), CliError> {
-    let (found, operators) = tokio::join!(everything(&session.client, scope), operators(&session.client));
+    let client = &session.client;
+    let (found, overrides, operators) =
+        tokio::join!(everything(client, scope), overrides(client, scope), operators(client));
     let mut unread = Unread { session, why: Vec::new() };
     let mut flux = Vec::new();
     let (stacks, releases) = (
@@ -62,7 +64,7 @@ async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>),
         flux.push((kind, unread.take(kind.many(), objects)?));
     }
     let (selected, is_narrow) = (scope.selector.is_some(), found.is_narrow);
-    let lists = Lists { stacks, releases, addons, clusters, flux, operators, selected, is_narrow };
+    let lists = Lists { stacks, releases, addons, clusters, flux, overrides, operators, selected, is_narrow };
     Ok((lists, unread.notices()))
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::lists::{self, preferred_version};
+use super::watch::Timeout;
 use super::{Scope, Session, advice};
 use crate::api::labels::{CLI_FIELD_MANAGER, REQUESTED_AT};
 use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
@@ -70,13 +71,12 @@ impl Target {
     }
 
     /// Requests a reconciliation, and waits until the status reports that the operator handled the request.
-    pub(in crate::cli) async fn reconcile(&self, patience: Duration) -> Result<Report, CliError> {
+    pub(in crate::cli) async fn reconcile(&self, timeout: &Timeout) -> Result<Report, CliError> {
         let (start, requested) = (Instant::now(), jiff::Timestamp::now().to_string());
         let mut object = self.patch(&json!({"metadata": {"annotations": {REQUESTED_AT: requested}}})).await?;
         while text(&object.data, &["status", "lastHandledReconcileAt"]) != requested {
-            if start.elapsed() >= patience {
-                let message =
-                    format!("{}: timed out after {patience:?} waiting for the operator", self.label);
+            if start.elapsed() >= timeout.limit {
+                let message = format!("{}: timed out after {timeout} waiting for the operator", self.label);
                 return Err(CliError::usage(message)
                     .hint("check that the operator runs and watches this namespace, or raise --timeout"));
             }
@@ -140,10 +140,9 @@ impl Clusters {
         Ok(Self { session: session.clone(), kind: ApiResource::from_gvk_with_plural(&kind, "clusters") })
     }
 
-    /// Lists the Clusters of all namespaces.
-    pub(in crate::cli) async fn list(&self) -> Result<Vec<Cluster>, CliError> {
-        let all = Scope { namespace: None, selector: None };
-        let found = lists::clusters(&self.session.client, &all).await;
+    /// Lists the Clusters of a namespace, or of all.
+    pub(in crate::cli) async fn list(&self, namespace: Option<String>) -> Result<Vec<Cluster>, CliError> {
+        let found = lists::clusters(&self.session.client, &Scope { namespace, selector: None }).await;
         let found = found.map_err(|error| advice::failed(&self.session, &error))?;
         Ok(found.into_iter().filter_map(|cluster| Cluster::new(cluster).ok()).collect())
     }

@@ -33,6 +33,15 @@ pub(in crate::cli) struct ClusterArgument {
     cluster: Vec<String>,
 }
 
+/// One `ClusterStack`.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct ClusterStackArgument {
+    /// ClusterStack: NAME, NAMESPACE/NAME, csk/NAME, or csk NAME
+    #[arg(value_name = "CLUSTERSTACK", num_args = 1..=2, required = true)]
+    #[allow(clippy::doc_markdown, reason = "it is the text of --help, which knows no Markdown")]
+    stack: Vec<String>,
+}
+
 /// An object that the user names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Subject {
@@ -52,13 +61,23 @@ impl OptionalObjects {
 
 impl ClusterArgument {
     pub(in crate::cli) fn subject(&self) -> Result<Subject, CliError> {
-        let subjects = subjects(&self.cluster)?;
-        match <[Subject; 1]>::try_from(subjects) {
-            Ok([subject]) if subject.named() == Named::Cluster => Ok(subject),
-            _ => {
-                let message = format!("invalid name {:?}: expected one Cluster", self.cluster.join(" "));
-                Err(CliError::usage(message).hint("name it as NAME, NAMESPACE/NAME or cluster/NAME"))
-            }
+        only(&self.cluster, Named::Cluster, "cluster")
+    }
+}
+
+impl ClusterStackArgument {
+    pub(in crate::cli) fn subject(&self) -> Result<Subject, CliError> {
+        only(&self.stack, Named::Clusterstack, "csk")
+    }
+}
+
+/// Parses the name of one object of a kind, which a name without a kind has, too.
+fn only(words: &[String], kind: Named, short: &str) -> Result<Subject, CliError> {
+    match <[Subject; 1]>::try_from(subjects(words)?) {
+        Ok([subject]) if subject.kind.is_none_or(|named| named == kind) => Ok(subject),
+        _ => {
+            let message = format!("invalid name {:?}: expected one {kind}", words.join(" "));
+            Err(CliError::usage(message).hint(format!("name it as NAME, NAMESPACE/NAME or {short}/NAME")))
         }
     }
 }
@@ -242,6 +261,33 @@ mod tests {
             ("csk/stacks/demo cl/one", [one(stack, Some("stacks"), "demo"), one(cluster, None, "one")]),
         ] {
             assert_eq!(parsed(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_object_has_the_kind_of_its_command() {
+        let one = |text: &str, kind| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            only(&words, kind, "short").map(|subject| (subject.namespace.unwrap_or_default(), subject.name))
+        };
+        let (cluster, stack) = (Named::Cluster, Named::Clusterstack);
+        for (text, kind, namespace, name) in [
+            ("demo", stack, "", "demo"),
+            ("stacks/demo", stack, "stacks", "demo"),
+            ("csk/demo", stack, "", "demo"),
+            ("csk demo", stack, "", "demo"),
+            ("clusterstack.clusterstack.x-k8s.io/demo", stack, "", "demo"),
+            ("csk/stacks/demo", stack, "stacks", "demo"),
+            ("one", cluster, "", "one"),
+            ("cl/prod/one", cluster, "prod", "one"),
+        ] {
+            assert_eq!(one(text, kind).unwrap(), (namespace.to_owned(), name.to_owned()), "{text}");
+        }
+        for (text, kind) in
+            [("cl/one", stack), ("csr demo", stack), ("demo two", stack), ("csk/demo", cluster)]
+        {
+            let error = one(text, kind).unwrap_err();
+            assert!(error.to_string().contains(&format!("expected one {kind}")), "{text}: {error}");
         }
     }
 

@@ -139,6 +139,7 @@ fn lists() -> Lists {
                 Some(vec![flux((FluxKind::HelmChart, "stacks", "cni-1"), &source, &packaged, &[])]),
             ),
         ],
+        overrides: Vec::new(),
         operators: Vec::new(),
         selected: false,
     }
@@ -155,7 +156,7 @@ fn snapshot(namespace: Option<&str>) -> Snapshot {
 
 /// Returns what `why --verbose` prints.
 fn sentences(chain: &Chain) -> String {
-    text::chain::text(chain, NOW.parse().unwrap(), true)
+    text::chain::text(chain, NOW.parse().unwrap(), true, None)
 }
 
 /// Returns what `status` prints.

@@ -1,5 +1,6 @@
 //! Repeats a command until it is interrupted, or everything is ready.
 
+use std::fmt;
 use std::future::Future;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -25,8 +26,8 @@ pub(in crate::cli) struct Watch {
     #[arg(long)]
     wait: bool,
     /// Maximum time to wait with --wait, such as 90s or 10m
-    #[arg(long, value_name = "DURATION", default_value = "5m", requires = "wait", value_parser = duration)]
-    timeout: Duration,
+    #[arg(long, value_name = "DURATION", default_value = "5m", requires = "wait", value_parser = Timeout::parse)]
+    timeout: Timeout,
 }
 
 /// The result of one read.
@@ -38,11 +39,28 @@ pub(in crate::cli) struct Rendered {
     pub(in crate::cli) ready: bool,
 }
 
-/// Parses a duration in the format of Flux's command line.
-pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("invalid duration {text:?}: expected a value such as 90s or 5m"))?;
-    parsed.try_into().map_err(|_| "a duration must not be negative".to_owned())
+/// A maximum time to wait, which is shown as the user wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Timeout {
+    pub(in crate::cli) limit: Duration,
+    written: String,
+}
+
+impl Timeout {
+    /// Parses a duration in the format of Flux's command line.
+    pub(in crate::cli) fn parse(text: &str) -> Result<Self, String> {
+        let parsed: jiff::SignedDuration = text
+            .parse()
+            .map_err(|_| format!("invalid duration {text:?}: expected a value such as 90s or 5m"))?;
+        let limit = parsed.try_into().map_err(|_| "a duration must not be negative".to_owned())?;
+        Ok(Self { limit, written: text.to_owned() })
+    }
+}
+
+impl fmt::Display for Timeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
 }
 
 /// Creates the error about named objects that do not exist.
@@ -69,8 +87,8 @@ impl Watch {
             if (rendered.ready && self.wait) || !(self.again || self.wait) {
                 break;
             }
-            if self.wait && begin.elapsed() >= self.timeout {
-                terminal::problem(format!("timed out after {:?}: not everything is ready", self.timeout));
+            if self.wait && begin.elapsed() >= self.timeout.limit {
+                terminal::problem(format!("timed out after {}: not everything is ready", self.timeout));
                 break;
             }
             tokio::time::sleep(MIN_PAUSE.max(took * PAUSE_FACTOR)).await;
@@ -107,5 +125,24 @@ impl Watch {
         }
         *shown = Some(rendered.text.clone());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeout_is_shown_as_it_was_written() {
+        for (text, seconds) in [("5m", 300), ("300s", 300), ("90s", 90), ("1h30m", 5400), ("0s", 0)] {
+            let timeout = Timeout::parse(text).unwrap();
+            assert_eq!((timeout.limit.as_secs(), timeout.to_string().as_str()), (seconds, text));
+        }
+        for (text, error) in
+            [("5", "invalid duration \"5\""), ("soon", "such as 90s or 5m"), ("-5m", "negative")]
+        {
+            let refused = Timeout::parse(text).unwrap_err();
+            assert!(refused.contains(error), "{text}: {refused}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The chain of a Cluster, or of one of its addons.
 
+use super::others::names_addon;
 use super::{Chain, since};
 use crate::api::cluster_addon::AddonStatus;
 use crate::api::{ClusterAddon, ConditionType, Reason};
@@ -12,6 +13,7 @@ use crate::explain::snapshot::{Member, Snapshot, mirrored, not_read, ready};
 use crate::explain::step::{Role, Step};
 use crate::explain::tree::{absent_release, addon_report, titled};
 use crate::explain::upgrade::{Upgrade, upgrade};
+use crate::explain::values::places;
 use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
@@ -182,6 +184,10 @@ impl Chain {
         step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
         step.component = step.component.or(object.as_ref().map(|(kind, _)| Component::from(*kind)));
         step.place.flux.clone_from(&object);
+        step.place.addon = Some(addon.name.clone());
+        let stack = self.place.stack.as_ref().and_then(|key| snapshot.stacks.get(key));
+        let requested = self.place.cluster.as_ref().and_then(|key| snapshot.overrides.get(key));
+        step.values = addons.iter().flat_map(|addon| places(stack, requested, &addon.name)).collect();
         self.steps.push(step);
         if let Some((kind, key)) = object {
             self.flux(depth + 1, snapshot, kind, &key);
@@ -209,10 +215,5 @@ fn by_cause<'a>(addons: impl Iterator<Item = &'a AddonStatus>) -> Vec<Vec<&'a Ad
 /// addon's name. `rollup::summary`, which writes the message, leaves out names if there are many, but the step of a
 /// held addon has its own report.
 fn is_about(kind: ConditionType, report: &Report, addon: &str) -> bool {
-    let is_its = |part: &str| {
-        let (names, _) = part.split_once(": ").unwrap_or_default();
-        let mut names = names.split(", ").flat_map(|name| name.split(" and "));
-        names.any(|name| name == addon)
-    };
-    kind != ConditionType::AddonsReady && !is_true(report) && report.message.split("; ").any(is_its)
+    kind != ConditionType::AddonsReady && !is_true(report) && names_addon(&report.message, addon)
 }

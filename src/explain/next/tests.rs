@@ -69,6 +69,7 @@ fn each_placeholder_has_a_name() {
     let place = Place {
         flux: Some((FluxKind::GitRepository, Key::new("a", "b"))),
         cluster: key(),
+        addon: Some("cni".to_owned()),
         stack: key(),
         release: key(),
         secret: key(),

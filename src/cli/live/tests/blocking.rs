@@ -4,7 +4,15 @@ use super::*;
 
 /// Returns what `why` explains about cluster `two` with these conditions and addons.
 fn why_of(conditions: &[(&str, &str, &str, &str)], addons: &[[&str; 4]], only: Option<&str>) -> Chain {
-    let mut lists = lists();
+    why_in(lists(), conditions, addons, only)
+}
+
+fn why_in(
+    mut lists: Lists,
+    conditions: &[(&str, &str, &str, &str)],
+    addons: &[[&str; 4]],
+    only: Option<&str>,
+) -> Chain {
     let mut two = addon("prod", "two", "Applied", "Applied", "");
     let conditions =
         conditions.iter().map(|(kind, status, reason, message)| condition(kind, status, reason, message));
@@ -221,4 +229,94 @@ fn why_of_a_stack_names_the_push_before_its_source() {
     let chain = chain::stack(&snapshot, &crate::names::Key::new("stacks", "demo")).unwrap();
     advises(&chain, "Delivered", "TokenRefused");
     assert_eq!(chain.cause.unwrap().message, refused);
+}
+
+#[test]
+fn why_names_the_other_causes() {
+    let conditions = [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "False", "ValuesInvalid", "ccm: line 3"),
+        ("Delivered", "True", "Delivered", ""),
+        (
+            "AddonsReady",
+            "False",
+            "Several",
+            "ccm: held; cni: no such image; csi and dns: no room; log: not yet",
+        ),
+    ];
+    let addons = [
+        ["ccm", "Held", "ValuesInvalid", "line 3"],
+        ["cni", "Failed", "UpgradeFailed", "no such image"],
+        ["csi", "RolledBack", "RolledBack", "no room"],
+        ["dns", "RolledBack", "RolledBack", "no room"],
+        ["log", "Progressing", "Progressing", "not yet"],
+    ];
+    let others = |conditions: &[(&str, &str, &str, &str)], only| {
+        let chain = why_of(conditions, &addons, only);
+        let found =
+            chain.others.iter().map(|other| format!("{}: {}: {}", other.what, other.reason, other.command));
+        (found.collect::<Vec<_>>(), sentences(&chain))
+    };
+    let (cni, csi) = (
+        "addon cni: UpgradeFailed: stackflux why two/cni -n prod",
+        "addons csi, dns: RolledBack: stackflux why two/csi -n prod",
+    );
+    let (found, text) = others(&conditions, None);
+    assert_eq!(found, [cni, csi], "the advice is about ccm, and log is on its way:\n{text}");
+    let printed = "Not ready for other causes:\n  stackflux why two/cni -n prod  # addon cni: UpgradeFailed\n  \
+                   stackflux why two/csi -n prod  # addons csi, dns: RolledBack\n\n";
+    assert!(text.contains(printed), "{text}");
+
+    let mut rendered = conditions;
+    rendered[2] = ("ValuesRendered", "True", "Rendered", "");
+    let (found, text) = others(&rendered, None);
+    assert_eq!(found, [cni, csi], "the advice is about the step of ccm:\n{text}");
+    assert_eq!(others(&conditions, Some("cni")).0, Vec::<String>::new(), "one addon has one cause");
+
+    let mut gone = conditions;
+    gone[0] = ("ClusterAvailable", "False", "Unreachable", "no answer");
+    let (found, text) = others(&gone, None);
+    assert_eq!(found, Vec::<String>::new(), "all addons wait for the Cluster:\n{text}");
+    assert!(!text.contains("other causes"), "{text}");
+}
+
+/// Returns conditions of which only that of the addons is false.
+fn with_addons(reason: &'static str) -> [(&'static str, &'static str, &'static str, &'static str); 5] {
+    [
+        ("ClusterAvailable", "True", "Available", ""),
+        ("ReleaseReady", "True", "Usable", ""),
+        ("ValuesRendered", "True", "Rendered", ""),
+        ("Delivered", "True", "Delivered", ""),
+        ("AddonsReady", "False", reason, "see below"),
+    ]
+}
+
+#[test]
+fn why_limits_the_other_causes() {
+    let names: Vec<String> = (0..8).map(|number| format!("addon-{number}")).collect();
+    let addons: Vec<[&str; 4]> = names.iter().map(|name| [name, "Failed", "UpgradeFailed", name]).collect();
+    let chain = why_of(&with_addons("UpgradeFailed"), &addons, None);
+    let text = sentences(&chain);
+    assert_eq!((chain.others.len(), text.matches("-n prod  # ").count()), (7, 5), "{text}");
+    assert!(text.contains("\n  and 2 more\n"), "{text}");
+}
+
+#[test]
+fn why_mentions_values_beyond_the_release() {
+    let conditions = with_addons("RolledBack");
+    let addons = [["cni", "RolledBack", "RolledBack", "rolled back"]];
+    let action = |values: Value| {
+        let mut lists = lists();
+        let mut stack = stack();
+        stack["spec"]["flux"] = json!({"addons": {"cni": {"values": values}}});
+        lists.stacks = vec![read(stack)];
+        let chain = why_in(lists, &conditions, &addons, None);
+        assert_eq!(chain.action.as_ref().unwrap().cause, Some("RolledBack"));
+        chain.action.unwrap().text
+    };
+    let plain = "Read the message, and fix the addon or its values in a new release.";
+    assert_eq!(action(json!({})), plain);
+    let also = "The cause can also be in spec.flux.addons.cni.values of ClusterStack stacks/demo, which a new release does not change.";
+    assert_eq!(action(json!({"a": 1})), format!("{plain} {also}"));
 }

@@ -72,8 +72,8 @@ fn printed(snapshot: &Snapshot, found: &[Chain]) -> String {
     let mut said = format!("$ stackflux why\n{}", notices.collect::<String>());
     for (number, chain) in found.iter().enumerate() {
         match number {
-            0 => said.push_str(&text::chain::text(chain, snapshot.now(), false)),
-            _ => _ = write!(said, "\n{}", text::chain::answer(chain, snapshot.now())),
+            0 => said.push_str(&text::chain::text(chain, snapshot.now(), false, None)),
+            _ => _ = write!(said, "\n{}", text::chain::answer(chain, snapshot.now(), None)),
         }
     }
     write!(said, "\n$ stackflux status\n{}", super::table(&fleet(snapshot))).unwrap();

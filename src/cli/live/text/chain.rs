@@ -5,20 +5,29 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::age;
-use crate::explain::chain::{Chain, Innermost};
+use crate::cli::prose::Prose;
+use crate::explain::chain::{Chain, Innermost, OtherCause};
 use crate::explain::step::Step;
 use crate::release::finding::Printable;
 use crate::rollup::ConditionStatus;
 
 /// Minimum length of a message that is printed only once, in bytes: shorter ones say little, and can be part of another word.
 const LEAST_REPEATED: usize = 16;
+/// Maximum number of other causes that are listed.
+const MAX_OTHERS: usize = 5;
 /// What stands in place of a message that was printed before.
 const SEE_ABOVE: &str = "as above";
 
-/// Formats the answer: what is not ready, since when, and what to do.
-pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp) -> String {
+/// Formats the answer: what is not ready, since when, and what to do. Sentences are wrapped to a width.
+pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp, width: Option<u16>) -> String {
+    let mut prose = Prose::new(width);
+    add_answer(&mut prose, chain, now);
+    prose.into_text()
+}
+
+fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
     if chain.ready {
-        return format!("{} is ready.\n", chain.about);
+        return prose.line(&format!("{} is ready.", chain.about));
     }
     let since = chain.since.map(|since| format!(" since {since:.0} ({})", age(Some(since), now)));
     let mut text = format!("{} is not ready{}", chain.about, since.unwrap_or_default());
@@ -27,29 +36,42 @@ pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp) -> String {
         let said = if message.is_empty() { reason } else { message };
         let _ = write!(text, ": {what}{}", Printable(said));
     }
-    text.push('\n');
+    prose.line(&text);
     if let Some(action) = &chain.action {
         let explain = action.cause.map(|cause| format!(" (stackflux explain {cause})")).unwrap_or_default();
-        let _ = writeln!(text, "What to do: {}{explain}", action.text);
-        for command in &action.commands {
-            let _ = writeln!(text, "  {command}");
-        }
+        prose.line(&format!("What to do: {}{explain}", action.text));
+        action.commands.iter().for_each(|command| prose.command(command));
     }
-    text
+    add_others(prose, &chain.others);
+}
+
+/// Adds the causes that the advice is not about, each as the command that explains it.
+fn add_others(prose: &mut Prose, others: &[OtherCause]) {
+    if others.is_empty() {
+        return;
+    }
+    prose.line("Not ready for other causes:");
+    for OtherCause { what, reason, command } in others.iter().take(MAX_OTHERS) {
+        prose.command(&format!("{command}  # {}: {}", Printable(what), Printable(reason)));
+    }
+    if others.len() > MAX_OTHERS {
+        prose.line(&format!("  and {} more", others.len() - MAX_OTHERS));
+    }
 }
 
 /// Formats the answer and the chain; without `verbose`, what is true is in one line.
-pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool) -> String {
-    let mut text = answer(chain, now);
-    text.push('\n');
+pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool, width: Option<u16>) -> String {
+    let mut prose = Prose::new(width);
+    add_answer(&mut prose, chain, now);
+    prose.gap();
     let mut said: Vec<&str> = chain.cause.iter().map(|cause| cause.message.as_str()).collect();
     let is_shown = |step: &&Step| verbose || (!step.is_true() && !step.is_unchecked);
     for step in chain.steps.iter().filter(is_shown) {
-        text.push_str(&line(step, &said));
+        prose.line(&line(step, &said));
         said.push(&step.message);
     }
     if verbose {
-        return text;
+        return prose.into_text();
     }
     let names = |is_it: &dyn Fn(&&Step) -> bool| {
         let found = chain.steps.iter().filter(is_it).map(|step| step.what.as_str());
@@ -60,12 +82,13 @@ pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool) -> Stri
         ("✔ ", names(&|step| step.is_true())),
     ] {
         if !names.is_empty() {
-            let _ = writeln!(text, "{begin}{names}");
+            prose.line(&format!("{begin}{names}"));
         }
     }
-    text
+    prose.into_text()
 }
 
+/// Formats a step in one line.
 fn line(step: &Step, said: &[&str]) -> String {
     let (glyph, is) = match step.status {
         ConditionStatus::True => ('✔', "is true"),
@@ -78,7 +101,7 @@ fn line(step: &Step, said: &[&str]) -> String {
     let indent = "  ".repeat(*depth);
     let subject =
         if what.contains(' ') { format!("{what}: {reason}") } else { format!("{what} {is} ({reason})") };
-    format!("{indent}{glyph} {subject}{colon}{}\n", Printable(&message))
+    format!("{indent}{glyph} {subject}{colon}{}", Printable(&message))
 }
 
 /// Returns what a message says that was not said before: nothing if an earlier one has all of it.
