@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use super::{read, text};
+use super::{plain, read, text};
 use crate::explain::chain::Chain;
 use crate::explain::fleet::fleet;
 use crate::explain::issues::issues;
@@ -65,8 +65,8 @@ fn printed(snapshot: &Snapshot, found: &[Chain]) -> String {
     let mut said = String::from("$ stackflux why\n");
     for (number, chain) in found.iter().enumerate() {
         match number {
-            0 => said.push_str(&text::chain::text(chain, snapshot.now(), false)),
-            _ => _ = write!(said, "\n{}", text::chain::answer(chain, snapshot.now())),
+            0 => said.push_str(&plain(&text::chain::text(chain, snapshot.now(), false))),
+            _ => _ = write!(said, "\n{}", plain(&text::chain::answer(chain, snapshot.now()))),
         }
     }
     write!(said, "\n$ stackflux status\n{}", super::table(&fleet(snapshot))).unwrap();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::age;
+use crate::cli::terminal::{BOLD, GREEN, RED, YELLOW};
 use crate::explain::chain::{Chain, Innermost};
 use crate::explain::step::Step;
 use crate::release::finding::Printable;
@@ -15,13 +16,13 @@ const LEAST_REPEATED: usize = 16;
 /// What stands in place of a message that was printed before.
 const SEE_ABOVE: &str = "as above";
 
-/// Formats the answer: what is not ready, since when, and what to do.
+/// Formats the answer with colours: what is not ready, since when, and what to do.
 pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp) -> String {
     if chain.ready {
-        return format!("{} is ready.\n", chain.about);
+        return format!("{BOLD}{} is ready.{BOLD:#}\n", chain.about);
     }
     let since = chain.since.map(|since| format!(" since {since:.0} ({})", age(Some(since), now)));
-    let mut text = format!("{} is not ready{}", chain.about, since.unwrap_or_default());
+    let mut text = format!("{BOLD}{} is not ready{BOLD:#}{}", chain.about, since.unwrap_or_default());
     if let Some(Innermost { what, reason, message }) = &chain.cause {
         let what = if chain.about == *what { String::new() } else { format!("{what}: ") };
         let said = if message.is_empty() { reason } else { message };
@@ -30,7 +31,7 @@ pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp) -> String {
     text.push('\n');
     if let Some(action) = &chain.action {
         let explain = action.cause.map(|cause| format!(" (stackflux explain {cause})")).unwrap_or_default();
-        let _ = writeln!(text, "What to do: {}{explain}", action.text);
+        let _ = writeln!(text, "{BOLD}What to do:{BOLD:#} {}{explain}", action.text);
         for command in &action.commands {
             let _ = writeln!(text, "  {command}");
         }
@@ -38,7 +39,7 @@ pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp) -> String {
     text
 }
 
-/// Formats the answer and the chain; without `verbose`, what is true is in one line.
+/// Formats the answer and the chain with colours; without `verbose`, what is true is in one line.
 pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool) -> String {
     let mut text = answer(chain, now);
     text.push('\n');
@@ -55,22 +56,22 @@ pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool) -> Stri
         let found = chain.steps.iter().filter(is_it).map(|step| step.what.as_str());
         found.collect::<Vec<_>>().join(", ")
     };
-    for (begin, names) in [
-        ("◎ not checked because of this: ", names(&|step| step.is_unchecked)),
-        ("✔ ", names(&|step| step.is_true())),
+    for (style, glyph, begin, names) in [
+        (YELLOW, '◎', "not checked because of this: ", names(&|step| step.is_unchecked)),
+        (GREEN, '✔', "", names(&|step| step.is_true())),
     ] {
         if !names.is_empty() {
-            let _ = writeln!(text, "{begin}{names}");
+            let _ = writeln!(text, "{style}{glyph}{style:#} {begin}{names}");
         }
     }
     text
 }
 
 fn line(step: &Step, said: &[&str]) -> String {
-    let (glyph, is) = match step.status {
-        ConditionStatus::True => ('✔', "is true"),
-        ConditionStatus::False => ('✗', "is false"),
-        ConditionStatus::Unknown => ('◎', "is not known yet"),
+    let (style, glyph, is) = match step.status {
+        ConditionStatus::True => (GREEN, '✔', "is true"),
+        ConditionStatus::False => (RED, '✗', "is false"),
+        ConditionStatus::Unknown => (YELLOW, '◎', "is not known yet"),
     };
     let Step { depth, what, reason, .. } = step;
     let message = unsaid(&step.message, said);
@@ -78,7 +79,7 @@ fn line(step: &Step, said: &[&str]) -> String {
     let indent = "  ".repeat(*depth);
     let subject =
         if what.contains(' ') { format!("{what}: {reason}") } else { format!("{what} {is} ({reason})") };
-    format!("{indent}{glyph} {subject}{colon}{}\n", Printable(&message))
+    format!("{indent}{style}{glyph}{style:#} {subject}{colon}{}\n", Printable(&message))
 }
 
 /// Returns what a message says that was not said before: nothing if an earlier one has all of it.
