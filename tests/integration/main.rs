@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read and write files")]
 
 mod architecture;
+mod book;
 mod cel;
 mod cli;
 #[path = "../cluster_stack_cases.rs"]
