@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build check book deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -44,6 +44,22 @@ check: ## formatting, lints, the words of texts, the direction of imports, and t
 		echo "the pure core depends on the above (cargo tree --no-default-features)" >&2; exit 1; fi
 	@if grep -q '^name = "aws-lc-rs"' Cargo.lock; then \
 		echo "Cargo.lock holds aws-lc-rs: two TLS providers in one binary panic" >&2; exit 1; fi
+
+# The one place of its version. It is no part of the build: only this target installs it.
+MDBOOK_VERSION := 0.5.4
+MDBOOK := $(abspath $(TARGET))/tools/mdbook-$(MDBOOK_VERSION)/bin/mdbook
+
+$(MDBOOK):
+	$(CARGO) install --root $(TARGET)/tools/mdbook-$(MDBOOK_VERSION) --locked --version $(MDBOOK_VERSION) \
+		--no-default-features --features search mdbook
+
+book: export MDBOOK := $(MDBOOK)
+book: export BOOK := $(abspath $(TARGET))/book
+book: $(MDBOOK) ## build the documents as a site with search, and check all its links; the first time installs mdBook (minutes)
+	@rm -rf $(TARGET)/book $(TARGET)/book-source
+	@$(CARGO) test --quiet --locked --test integration -- --ignored --exact book::site_is_whole
+	@test -e $(TARGET)/book/index.html || { echo "the test that builds the site did not run" >&2; exit 1; }
+	@echo "$(TARGET)/book/index.html"
 
 deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; needs cargo-deny and network access
 	cargo deny --locked check bans licenses sources

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
+use anstyle::Style;
 use clap::ValueEnum;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::error::CliError;
-use super::{terminal, unused};
+use super::terminal::{self, GREEN, RED, YELLOW};
+use super::unused;
 use crate::plan::canonical;
 use crate::release::finding::Printable;
 
@@ -57,6 +59,8 @@ pub(super) struct Layout {
     pub(super) no_headers: bool,
     /// With nothing shortened or wrapped.
     pub(super) wide: bool,
+    /// The width of the terminal; `None` if each row is one line.
+    pub(super) width: Option<u16>,
 }
 
 impl ListOutput {
@@ -67,7 +71,15 @@ impl ListOutput {
         table: impl FnOnce(&T, Layout) -> String,
         names: impl FnOnce(&T) -> Vec<String>,
     ) -> Result<(), CliError> {
-        Ok(terminal::data(&self.rendered(value, table, names)?)?)
+        self.write(&self.rendered(value, table, names)?)
+    }
+
+    /// Writes a list that was formatted in this format to stdout.
+    pub(super) fn write(&self, text: &str) -> Result<(), CliError> {
+        Ok(match self.output {
+            ListFormat::Table | ListFormat::Wide => terminal::styled(text)?,
+            ListFormat::Name | ListFormat::Json | ListFormat::Yaml => terminal::data(text)?,
+        })
     }
 
     /// Formats a list in this format. Each name is printed once.
@@ -81,7 +93,8 @@ impl ListOutput {
         if !matches!(output, ListFormat::Table | ListFormat::Wide) {
             unused::refuse([("--no-headers", no_headers)], "only a table has header lines")?;
         }
-        let layout = Layout { no_headers, wide: output == ListFormat::Wide };
+        let wide = output == ListFormat::Wide;
+        let layout = Layout { no_headers, wide, width: terminal_width().filter(|_| !wide) };
         let format = match output {
             ListFormat::Table | ListFormat::Wide => Format::Table,
             ListFormat::Name => return Ok(lines(names(value))),
@@ -119,13 +132,17 @@ const LEAST_TEXT: usize = 30;
 /// The cell of a missing value.
 pub(super) const NOTHING: &str = "-";
 
-/// Prints a value in this format; `table` formats it as a table.
+/// Prints a value in this format; `table` formats it as a table, which may have colours.
 pub(super) fn print<T: Serialize>(
     value: &T,
     format: Format,
     table: impl FnOnce(&T) -> String,
 ) -> Result<(), CliError> {
-    Ok(terminal::data(&rendered(value, format, table)?)?)
+    let text = rendered(value, format, table)?;
+    Ok(match format {
+        Format::Table => terminal::styled(&text)?,
+        Format::Json | Format::Yaml => terminal::data(&text)?,
+    })
 }
 
 /// Formats a value in this format; `table` formats it as a table.
@@ -147,10 +164,10 @@ pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    table_in(Layout::default(), header, rows)
+    table_in(Layout { width: terminal_width(), ..Layout::default() }, header, rows)
 }
 
-/// Formats a table in this layout; see [`table`].
+/// Formats a table in this layout; see [`table`]. The words of columns about readiness have colours.
 pub(super) fn table_in<const N: usize>(
     layout: Layout,
     header: [&str; N],
@@ -165,10 +182,35 @@ pub(super) fn table_in<const N: usize>(
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
     }
-    if let Some(width) = terminal_width().filter(|_| !layout.wide) {
+    if let Some(width) = layout.width {
         wrap_last(&mut table, width);
     }
-    table.trim_fmt() + "\n"
+    let mut start = 0;
+    let starts = table.column_max_content_widths().into_iter().map(|width| {
+        let this = start;
+        start += usize::from(width.saturating_add(GAP));
+        this
+    });
+    let starts = starts.zip(header).filter(|(_, title)| title.ends_with("READY"));
+    let starts: Vec<usize> = starts.map(|(start, _)| start).collect();
+    let lines = table.trim_fmt();
+    lines.lines().map(|line| coloured(line, &starts) + "\n").collect()
+}
+
+/// The words in columns about readiness, with their colours.
+const STATES: [(&str, Style); 3] = [("True", GREEN), ("False", RED), ("Unknown", YELLOW)];
+
+/// Colours the words of a line that start after this many characters.
+fn coloured(line: &str, starts: &[usize]) -> String {
+    starts.iter().rev().fold(line.to_owned(), |line, start| {
+        let Some((at, _)) = line.char_indices().nth(*start) else { return line };
+        let (before, cell) = line.split_at(at);
+        let (word, after) = cell.split_at(cell.find(' ').unwrap_or(cell.len()));
+        match STATES.iter().find(|(state, _)| *state == word) {
+            Some((_, style)) => format!("{before}{style}{word}{style:#}{after}"),
+            None => line,
+        }
+    })
 }
 
 /// Wraps the texts of the last column between words, so that the table is no wider than the terminal. Names must stay
@@ -220,6 +262,21 @@ pub(super) fn count(number: usize, thing: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_have_colours_in_their_columns_alone() {
+        let rows = [["False", "Unknown", "True"], ["├─é True", "False", "no"]];
+        let table = table_in(
+            Layout::default(),
+            ["NAME", "READY", "ALL READY"],
+            rows.map(|row| row.map(str::to_owned)),
+        );
+        let state = |style: Style, word: &str| format!("{style}{word}{style:#}");
+        let [yes, no, open] = [state(GREEN, "True"), state(RED, "False"), state(YELLOW, "Unknown")];
+        let expected =
+            format!("NAME       READY     ALL READY\nFalse      {open}   {yes}\n├─é True   {no}     no\n");
+        assert_eq!(table, expected);
+    }
 
     #[test]
     fn lists_have_names_and_no_headers_on_request() {

@@ -11,9 +11,10 @@ use anstyle::{AnsiColor, Style};
 use super::error::CliError;
 use crate::release::finding::Printable;
 
-const GREEN: Style = AnsiColor::Green.on_default();
-const YELLOW: Style = AnsiColor::Yellow.on_default();
-const RED: Style = AnsiColor::Red.on_default();
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(super) const RED: Style = AnsiColor::Red.on_default();
+pub(super) const BOLD: Style = Style::new().bold();
 
 /// Reports that something was done.
 pub(super) fn success(message: impl std::fmt::Display) {

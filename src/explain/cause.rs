@@ -28,6 +28,22 @@ pub enum Component {
     Publishing,
 }
 
+impl Component {
+    /// Returns the place where its messages stand: a kind of Flux, or what the operator does.
+    #[must_use]
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::Git => FluxKind::GitRepository.as_str(),
+            Self::Oci => FluxKind::OCIRepository.as_str(),
+            Self::Chart => FluxKind::HelmChart.as_str(),
+            Self::Helm => FluxKind::HelmRelease.as_str(),
+            Self::Manifests => FluxKind::Kustomization.as_str(),
+            Self::Delivery => "delivery through Git",
+            Self::Publishing => "publishing",
+        }
+    }
+}
+
 impl From<FluxKind> for Component {
     fn from(kind: FluxKind) -> Self {
         match kind {
@@ -58,6 +74,18 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Returns the components whose messages can prove this cause.
+    #[must_use]
+    pub fn components(&self) -> &'static [Component] {
+        self.of
+    }
+
+    /// Returns the proofs of this cause: each is a list of texts that all have to be in the message.
+    #[must_use]
+    pub fn proofs(&self) -> &'static [&'static [&'static str]] {
+        self.proofs
+    }
+
     /// Whether messages of a component can prove this cause.
     #[must_use]
     pub fn is_of(&self, component: Component) -> bool {

@@ -53,6 +53,8 @@ Names and `-l` exclude each other, and so do `-A` and `-n`.
 | `--wait`, `--timeout` | ends when everything is ready; a duration is written as `90s`, `5m` or `1h30m` |
 | `--dry-run` | writes nothing |
 
+Colours are for terminals alone, and only in tables and texts for people. `NO_COLOR=1` turns them off.
+
 ## Commands
 
 | command | arguments | flags of the table above | formats of `-o` | exits with 1 if |

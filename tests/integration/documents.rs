@@ -12,7 +12,7 @@ use gotemplate::limits::{
 };
 use regex::Regex;
 use stackflux::api::Reason;
-use stackflux::explain::cause::causes;
+use stackflux::explain::cause::{Cause, causes};
 
 use crate::language::files;
 
@@ -79,15 +79,26 @@ const CAUSES_HEAD: &str = "\
 A reason of Flux stands for many causes, and the message proves which one it is. `stackflux why` names the cause, and fills the names of
 the object into the next commands. `stackflux explain CAUSE` prints one of these rows without a cluster.
 
-| cause | what the message proves | what to do |
-|---|---|---|
+To find the cause of a message that you have, search this page for a part of it. If a message has the texts of several rows, the first
+row for its object counts.
+
+| cause | messages of | with the text | what the message proves | what to do |
+|---|---|---|---|---|
 ";
 
 #[test]
 fn cause_table_is_that_of_the_code() {
     let rows = causes().map(|cause| {
         let anchor = cause.name.to_lowercase();
-        format!("| <a id=\"{anchor}\"></a>`{}` | {} | {} |\n", cause.name, cause.meaning, cause.action)
+        let components: Vec<_> = cause.components().iter().map(|component| component.place()).collect();
+        let proof = |texts: &&[&str]| {
+            let texts = texts.iter().inspect(|text| assert!(!text.contains('`'), "{text}"));
+            texts.map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ")
+        };
+        let proofs: Vec<_> = cause.proofs().iter().map(proof).collect();
+        let (components, proofs) = (components.join(", "), cell(&proofs.join("\n\n")));
+        let Cause { name, meaning, action, .. } = cause;
+        format!("| <a id=\"{anchor}\"></a>`{name}` | {components} | {proofs} | {meaning} | {action} |\n")
     });
     assert_is(&(CAUSES_HEAD.to_owned() + &rows.collect::<String>()), "docs/reference/causes.md");
 }

@@ -5,6 +5,7 @@
 
 mod api_server;
 mod architecture;
+mod book;
 mod cel;
 mod cli;
 #[path = "../cluster_stack_cases.rs"]

@@ -10,7 +10,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use regex::Regex;
+
 use crate::documents::assert_is;
+use crate::language::files;
 use steps::{PHASES, Seen, Step};
 use svg::{Actor, Picture};
 
@@ -113,6 +116,24 @@ fn picture_of_a_life_is_also_a_table() {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A page may be light or dark: a picture has a background of its own.
+#[test]
+fn pictures_cover_the_page_behind_them() {
+    let size = Regex::new("viewBox=\"0 0 ([0-9]+) ([0-9]+)\"").unwrap();
+    let pictures = files(&root().join("docs"), "svg");
+    assert!(pictures.len() >= 4, "{pictures:?}");
+    for picture in pictures {
+        let text = fs::read_to_string(&picture).unwrap();
+        let size = size.captures(&text).unwrap();
+        let background = [("100%", "100%"), (&size[1], &size[2])]
+            .map(|(width, height)| format!("rect width=\"{width}\" height=\"{height}\""));
+        let (_, drawn) = text.rsplit_once("</defs>").or_else(|| text.rsplit_once("</style>")).unwrap();
+        let first = drawn.split('<').nth(1).unwrap();
+        let is_covered = background.iter().any(|background| first.starts_with(background));
+        assert!(is_covered, "{}: {first}", picture.display());
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl View {
                 };
                 Ok::<_, CliError>(with_operators(rendered, &snapshot))
             };
-            self.watch.run(look).await
+            self.watch.run(&self.output, look).await
         })
     }
 }

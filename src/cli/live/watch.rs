@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use crate::cli::error::CliError;
+use crate::cli::output::ListOutput;
 use crate::cli::terminal;
 use crate::cli::{CommandResult, Outcome};
 
@@ -72,7 +73,11 @@ pub(in crate::cli) fn not_found(names: &[String]) -> CliError {
 impl Watch {
     /// Reads as often as requested, and shows the results. Reports later reads that fail, and continues. Exits with 1
     /// if not everything is ready in the end.
-    pub(in crate::cli) async fn run<Look, Looking>(&self, mut look: Look) -> CommandResult
+    pub(in crate::cli) async fn run<Look, Looking>(
+        &self,
+        output: &ListOutput,
+        mut look: Look,
+    ) -> CommandResult
     where
         Look: FnMut() -> Looking,
         Looking: Future<Output = Result<Rendered, CliError>>,
@@ -82,7 +87,7 @@ impl Watch {
         let mut took = begin.elapsed();
         loop {
             if self.again || !self.wait {
-                self.show(&rendered, &mut shown)?;
+                self.show(&rendered, output, &mut shown)?;
             }
             if (rendered.ready && self.wait) || !(self.again || self.wait) {
                 break;
@@ -100,7 +105,7 @@ impl Watch {
             took = start.elapsed();
         }
         if self.wait && !self.again {
-            self.show(&rendered, &mut shown)?;
+            self.show(&rendered, output, &mut shown)?;
         }
         if !rendered.missing.is_empty() {
             return Err(not_found(&rendered.missing));
@@ -109,13 +114,19 @@ impl Watch {
     }
 
     /// Redraws a terminal; to other outputs, writes the text only if it has changed.
-    fn show(&self, rendered: &Rendered, shown: &mut Option<String>) -> Result<(), CliError> {
+    fn show(
+        &self,
+        rendered: &Rendered,
+        output: &ListOutput,
+        shown: &mut Option<String>,
+    ) -> Result<(), CliError> {
         let is_new = shown.as_ref() != Some(&rendered.text);
         if self.again && std::io::stdout().is_terminal() {
-            terminal::data(&format!("{CLEAR}{}", rendered.text))?;
+            terminal::data(CLEAR)?;
+            output.write(&rendered.text)?;
         } else if is_new {
             let gap = if shown.is_some() { "\n" } else { "" };
-            terminal::data(&format!("{gap}{}", rendered.text))?;
+            output.write(&format!("{gap}{}", rendered.text))?;
         }
         if is_new {
             let is_repeated = self.again || self.wait;

@@ -13,7 +13,7 @@ fn deleting_cluster_overrides_ready_addon() {
 
     let only = tree::Only { kind: Named::Cluster, name: "one".to_owned() };
     let nodes = tree::tree(&snapshot, Some(&only));
-    let text = text::tree::text(&nodes, NOW.parse().unwrap(), Layout::default());
+    let text = tree_text(&nodes);
     let of_cluster = |line: &&str| line.contains("Cluster prod/one") || line.contains("Addon cni");
     assert_eq!(text.lines().filter(of_cluster).count(), 2, "{text}");
     for line in text.lines().filter(of_cluster) {

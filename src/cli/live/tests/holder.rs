@@ -16,7 +16,7 @@ fn with_rival() -> Lists {
 /// Returns the ClusterStacks in the tree that have the release below them.
 fn stacks_of_release(snapshot: &Snapshot) -> Vec<String> {
     let (mut stack, mut found) = (String::new(), Vec::new());
-    for line in text::tree::text(&tree::tree(snapshot, None), snapshot.now(), Layout::default()).lines() {
+    for line in tree_text(&tree::tree(snapshot, None)).lines() {
         if line.starts_with("ClusterStack ") {
             stack = line.split_whitespace().nth(1).unwrap().to_owned();
         } else if line.contains(&format!("ClusterStackRelease stacks/{RELEASE}")) {

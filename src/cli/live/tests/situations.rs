@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use super::{read, text};
+use super::{plain, read, text};
 use crate::explain::chain::Chain;
 use crate::explain::fleet::fleet;
 use crate::explain::issues::issues;
@@ -72,8 +72,8 @@ fn printed(snapshot: &Snapshot, found: &[Chain]) -> String {
     let mut said = format!("$ stackflux why\n{}", notices.collect::<String>());
     for (number, chain) in found.iter().enumerate() {
         match number {
-            0 => said.push_str(&text::chain::text(chain, snapshot.now(), false, None)),
-            _ => _ = write!(said, "\n{}", text::chain::answer(chain, snapshot.now(), None)),
+            0 => said.push_str(&plain(&text::chain::text(chain, snapshot.now(), false, None))),
+            _ => _ = write!(said, "\n{}", plain(&text::chain::answer(chain, snapshot.now(), None))),
         }
     }
     write!(said, "\n$ stackflux status\n{}", super::table(&fleet(snapshot))).unwrap();

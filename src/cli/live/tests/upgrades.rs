@@ -46,7 +46,7 @@ fn waiting_upgrade_is_between_release_and_addons() {
     assert!(lines[0].contains("addon cni: timed out"), "{text}");
 
     let only = Only { kind: Named::Cluster, name: "two".to_owned() };
-    let tree = text::tree::text(&tree::tree(&snapshot, Some(&only)), snapshot.now(), Layout::default());
+    let tree = tree_text(&tree::tree(&snapshot, Some(&only)));
     let gate = tree.lines().find(|line| line.contains("UpgradeGate v1.34.0 to v1.35.0")).unwrap();
     assert!(gate.contains("False") && gate.contains("WaitingForAddons"), "{tree}");
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::age;
 use crate::cli::prose::Prose;
+use crate::cli::terminal::{BOLD, GREEN, RED, YELLOW};
 use crate::explain::chain::{Chain, Innermost, OtherCause};
 use crate::explain::step::Step;
 use crate::release::finding::Printable;
@@ -18,7 +19,7 @@ const MAX_OTHERS: usize = 5;
 /// What stands in place of a message that was printed before.
 const SEE_ABOVE: &str = "as above";
 
-/// Formats the answer: what is not ready, since when, and what to do. Sentences are wrapped to a width.
+/// Formats the answer with colours: what is not ready, since when, and what to do. Sentences are wrapped to a width.
 pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp, width: Option<u16>) -> String {
     let mut prose = Prose::new(width);
     add_answer(&mut prose, chain, now);
@@ -27,10 +28,10 @@ pub(in crate::cli) fn answer(chain: &Chain, now: Timestamp, width: Option<u16>) 
 
 fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
     if chain.ready {
-        return prose.line(&format!("{} is ready.", chain.about));
+        return prose.line(&format!("{BOLD}{} is ready.{BOLD:#}", chain.about));
     }
     let since = chain.since.map(|since| format!(" since {since:.0} ({})", age(Some(since), now)));
-    let mut text = format!("{} is not ready{}", chain.about, since.unwrap_or_default());
+    let mut text = format!("{BOLD}{} is not ready{BOLD:#}{}", chain.about, since.unwrap_or_default());
     if let Some(Innermost { what, reason, message }) = &chain.cause {
         let what = if chain.about == *what { String::new() } else { format!("{what}: ") };
         let said = if message.is_empty() { reason } else { message };
@@ -39,7 +40,7 @@ fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
     prose.line(&text);
     if let Some(action) = &chain.action {
         let explain = action.cause.map(|cause| format!(" (stackflux explain {cause})")).unwrap_or_default();
-        prose.line(&format!("What to do: {}{explain}", action.text));
+        prose.line(&format!("{BOLD}What to do:{BOLD:#} {}{explain}", action.text));
         action.commands.iter().for_each(|command| prose.command(command));
     }
     add_others(prose, &chain.others);
@@ -59,7 +60,7 @@ fn add_others(prose: &mut Prose, others: &[OtherCause]) {
     }
 }
 
-/// Formats the answer and the chain; without `verbose`, what is true is in one line.
+/// Formats the answer and the chain with colours; without `verbose`, what is true is in one line.
 pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool, width: Option<u16>) -> String {
     let mut prose = Prose::new(width);
     add_answer(&mut prose, chain, now);
@@ -77,12 +78,12 @@ pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool, width: 
         let found = chain.steps.iter().filter(is_it).map(|step| step.what.as_str());
         found.collect::<Vec<_>>().join(", ")
     };
-    for (begin, names) in [
-        ("◎ not checked because of this: ", names(&|step| step.is_unchecked)),
-        ("✔ ", names(&|step| step.is_true())),
+    for (style, glyph, begin, names) in [
+        (YELLOW, '◎', "not checked because of this: ", names(&|step| step.is_unchecked)),
+        (GREEN, '✔', "", names(&|step| step.is_true())),
     ] {
         if !names.is_empty() {
-            prose.line(&format!("{begin}{names}"));
+            prose.line(&format!("{style}{glyph}{style:#} {begin}{names}"));
         }
     }
     prose.into_text()
@@ -90,10 +91,10 @@ pub(in crate::cli) fn text(chain: &Chain, now: Timestamp, verbose: bool, width: 
 
 /// Formats a step in one line.
 fn line(step: &Step, said: &[&str]) -> String {
-    let (glyph, is) = match step.status {
-        ConditionStatus::True => ('✔', "is true"),
-        ConditionStatus::False => ('✗', "is false"),
-        ConditionStatus::Unknown => ('◎', "is not known yet"),
+    let (style, glyph, is) = match step.status {
+        ConditionStatus::True => (GREEN, '✔', "is true"),
+        ConditionStatus::False => (RED, '✗', "is false"),
+        ConditionStatus::Unknown => (YELLOW, '◎', "is not known yet"),
     };
     let Step { depth, what, reason, .. } = step;
     let message = unsaid(&step.message, said);
@@ -101,7 +102,7 @@ fn line(step: &Step, said: &[&str]) -> String {
     let indent = "  ".repeat(*depth);
     let subject =
         if what.contains(' ') { format!("{what}: {reason}") } else { format!("{what} {is} ({reason})") };
-    format!("{indent}{glyph} {subject}{colon}{}", Printable(&message))
+    format!("{indent}{style}{glyph}{style:#} {subject}{colon}{}", Printable(&message))
 }
 
 /// Returns what a message says that was not said before: nothing if an earlier one has all of it.
