@@ -118,8 +118,8 @@ reasons! {
         "The addon keeps what is installed until an addon that it depends on is applied with the planned content.",
         "Wait; if this takes long, look at the addon that the message names: the message says what it lacks.";
     FluxTooOld:
-        "helm-controller is older than Flux 2.9 and would uninstall a chart whose name changes, so that the addon keeps what is installed.",
-        "Upgrade Flux to 2.9 or later; the operator then continues by itself.";
+        "Flux is older than 2.9, and its helm-controller would uninstall a chart whose name changes, so that the addon keeps what is installed.",
+        "Upgrade Flux to 2.9 or later, after which the operator continues by itself.";
     FluxVersionUnknown:
         "The operator cannot read the CRD of HelmRelease, so that a chart whose name changes might be uninstalled, and the addon keeps what is installed.",
         "Let the operator's account get the CustomResourceDefinition helmreleases.helm.toolkit.fluxcd.io, as flux/base does.";

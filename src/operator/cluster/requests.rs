@@ -6,6 +6,8 @@ use super::super::status;
 use super::gather::{ClassRelease, Gathered};
 use super::upgrade;
 use crate::addons::Lack;
+use crate::api::ClusterAddonOverride;
+use crate::api::cluster_addon_override::ClusterAddonOverrideStatus;
 use crate::gate;
 use crate::rollup::{ConditionStatus, Report, RequestTarget, cluster_addon_override};
 use crate::runtime::api_server::RequestError;
@@ -20,8 +22,8 @@ pub(super) async fn report(context: &Context, key: &Key, gathered: &Gathered) ->
     }
     let now = context.clock.now();
     let Some(cluster) = &gathered.cluster else {
-        let written = cluster_addon_override(&found, &RequestTarget::NoCluster, now);
-        return status::write(context, &*found, &written).await;
+        let absent = cluster_addon_override(&found, &RequestTarget::NoCluster, now);
+        return report_absent(context, key, &found, &absent).await;
     };
     let release = gathered.class_release(context, cluster);
     let inputs;
@@ -42,6 +44,22 @@ pub(super) async fn report(context: &Context, key: &Key, gathered: &Gathered) ->
         }
     };
     status::write(context, &*found, &cluster_addon_override(&found, &target, now)).await
+}
+
+/// Reports that there is no Cluster if the API server confirms that: the answers that this drops tell which requests are in
+/// effect, and the addons of an existing Cluster are held by them.
+async fn report_absent(
+    context: &Context,
+    key: &Key,
+    found: &ClusterAddonOverride,
+    absent: &ClusterAddonOverrideStatus,
+) -> Result<(), RequestError> {
+    let Some(kind) = context.cluster_resource() else { return Ok(()) };
+    let is_reported = found.status.as_ref() == Some(absent);
+    if is_reported || context.api.get_dynamic::<ClusterObject>(key, kind).await?.is_some() {
+        return Ok(());
+    }
+    status::write(context, found, absent).await
 }
 
 fn paused(cluster: &ClusterObject) -> Report {
