@@ -76,10 +76,11 @@ impl ListOutput {
 
     /// Writes a list that was formatted in this format to stdout.
     pub(super) fn write(&self, text: &str) -> Result<(), CliError> {
-        Ok(match self.output {
+        match self.output {
             ListFormat::Table | ListFormat::Wide => terminal::styled(text)?,
             ListFormat::Name | ListFormat::Json | ListFormat::Yaml => terminal::data(text)?,
-        })
+        }
+        Ok(())
     }
 
     /// Formats a list in this format. Each name is printed once.
@@ -139,10 +140,11 @@ pub(super) fn print<T: Serialize>(
     table: impl FnOnce(&T) -> String,
 ) -> Result<(), CliError> {
     let text = rendered(value, format, table)?;
-    Ok(match format {
+    match format {
         Format::Table => terminal::styled(&text)?,
         Format::Json | Format::Yaml => terminal::data(&text)?,
-    })
+    }
+    Ok(())
 }
 
 /// Formats a value in this format; `table` formats it as a table.

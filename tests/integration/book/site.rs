@@ -13,6 +13,7 @@ use crate::language::files;
 /// mdBook's script asks the Rust playground, but only for pages with code of this class.
 const PLAYGROUND: (&str, &str) = ("https://play.rust-lang.org/", "playground");
 
+static SCHEME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^([a-z][a-z0-9+.-]*:|//)").unwrap());
 static TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"<([a-zA-Z][\w-]*)((?:[^<>"']|"[^"]*"|'[^']*')*)>"#).unwrap());
 static ATTRIBUTE: LazyLock<Regex> =
@@ -25,7 +26,7 @@ static STYLE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(?:\burl\(\s*["']?|@import\s+["'])([^"')\s]*)"#).unwrap());
 /// What a script fetches from an address that is written there.
 static FETCH: LazyLock<Regex> = LazyLock::new(|| {
-    let calls = r#"(?:fetch\w*|import|importScripts|Worker|WebSocket|EventSource|sendBeacon)\s*\(\s*"#;
+    let calls = r"(?:fetch\w*|import|importScripts|Worker|WebSocket|EventSource|sendBeacon)\s*\(\s*";
     let opens = r#"\.open\s*\(\s*["'`]\w+["'`]\s*,\s*"#;
     let fields = r#"(?:\.(?:src|href)\s*=|\bimport\b[^;"'`]*|\bfrom)\s*"#;
     Regex::new(&format!(r#"(?:{calls}|{opens}|{fields})["'`]((?:(?:https?|wss?):)?//[^"'`]*)"#)).unwrap()
@@ -94,8 +95,7 @@ fn complaint(
     file: &Path,
     (address, is_fetched): &(String, bool),
 ) -> Option<&'static str> {
-    let scheme = Regex::new(r"^([a-z][a-z0-9+.-]*:|//)").unwrap();
-    if scheme.is_match(address) {
+    if SCHEME.is_match(address) {
         let is_inline = address.starts_with("data:");
         return (*is_fetched && !is_inline).then_some("is fetched from another server");
     }
@@ -104,11 +104,12 @@ fn complaint(
     let path = percent_decode_str(path).decode_utf8().unwrap();
     let anchor = percent_decode_str(anchor).decode_utf8().unwrap();
     let place = if path.is_empty() { file.to_owned() } else { normal(&file.parent().unwrap().join(&*path)) };
-    if !directory.join(&place).is_file() {
+    let is_inside = place.components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_inside || !directory.join(&place).is_file() {
         return Some("is not a file of the site");
     }
-    let has_anchor = |page: &Page| anchor.is_empty() || page.ids.contains(&*anchor);
-    (!pages.get(&place).is_none_or(has_anchor)).then_some("leads to a missing anchor")
+    let lacks = |page: &Page| !anchor.is_empty() && !page.ids.contains(&*anchor);
+    pages.get(&place).is_some_and(lacks).then_some("leads to a missing anchor")
 }
 
 /// A path without `.` and `..`; one that leaves the site stays wrong.
@@ -157,15 +158,17 @@ pub(super) fn complaints(directory: &Path, sources: &[String]) -> Vec<String> {
 
 /// What is wrong with a site whose page `a/x.html` has this body.
 fn complaints_about(body: &str) -> Vec<String> {
-    let site = tempfile::tempdir().unwrap();
+    let around = tempfile::tempdir().unwrap();
+    let site = around.path().join("site");
     let write = |file: &str, text: &str| {
-        fs::create_dir_all(site.path().join(file).parent().unwrap()).unwrap();
-        fs::write(site.path().join(file), text).unwrap();
+        fs::create_dir_all(site.join(file).parent().unwrap()).unwrap();
+        fs::write(site.join(file), text).unwrap();
     };
+    fs::write(around.path().join("outside.html"), "<html></html>").unwrap();
     write("index.html", "<html searchindex navy><h2 id=\"a-b\">A</h2></html>");
     write("a/x.html", &format!("<html>{body}</html>"));
     write("a/picture.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
-    complaints(site.path(), &["README.md".to_owned(), "a/x.md".to_owned()])
+    complaints(&site, &["README.md".to_owned(), "a/x.md".to_owned()])
 }
 
 #[test]
@@ -182,7 +185,8 @@ fn site_without_defects_is_accepted() {
 fn each_defect_of_a_site_is_found() {
     for (body, found) in [
         ("<a href=\"../none.html\">a</a>", "is not a file"),
-        ("<a href=\"../../index.html\">a</a>", "is not a file"),
+        ("<a href=\"../../outside.html\">a</a>", "is not a file"),
+        ("<a href=\"/etc/passwd\">a</a>", "is not a file"),
         ("<a href=\"../a\">a</a>", "is not a file"),
         ("<a href=\"../index.html#b\">a</a>", "missing anchor"),
         ("<a href=\"#b\">a</a>", "missing anchor"),

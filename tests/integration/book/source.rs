@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use regex::{Captures, Regex};
 
@@ -13,7 +13,7 @@ const FIRST: &str = "README.md";
 /// The page with all decisions, which stand below it in the site.
 const DECISIONS: &str = "decisions/README.md";
 
-fn docs() -> std::path::PathBuf {
+fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
 }
 
@@ -56,7 +56,7 @@ fn target(page: &str, link: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => drop(parts.pop().unwrap()),
+            Component::ParentDir => _ = parts.pop().unwrap(),
             Component::Normal(name) => parts.push(name.to_str().unwrap()),
             _ => {}
         }
@@ -103,9 +103,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
         let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(fs::copy(entry.path(), to).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
