@@ -53,7 +53,8 @@ pub fn cluster(snapshot: &Snapshot, key: &Key, member: &Member, only: Option<&st
     let conditions_are_true = chain.conditions(snapshot, key, member, addon, only);
     let shown = named.iter().filter(|addon| only.is_some() || !is_true(&addon_report(addon)));
     for addons in by_cause(shown.copied()) {
-        chain.addon(usize::from(only.is_none()), snapshot, &key.namespace, &addons);
+        let role = addons.first().map_or(Role::Part, |first| role_of(addon, &addon_report(first)));
+        chain.addon((usize::from(only.is_none()), role), snapshot, &key.namespace, &addons);
     }
     let is_ready = match only {
         Some(_) => conditions_are_true && named.iter().all(|addon| is_true(&addon_report(addon))),
@@ -132,8 +133,8 @@ impl Chain {
         let mut all_true = true;
         for kind in GATES.into_iter().chain(OF_ADDONS) {
             let report = mirrored(&addon.metadata, conditions, kind);
-            let role = if GATES.contains(&kind) { Role::Gate } else { Role::Part };
-            if role == Role::Part && only.is_some_and(|name| !is_about(kind, &report, name)) {
+            let role = if GATES.contains(&kind) { Role::Gate } else { role_of(addon, &report) };
+            if role != Role::Gate && only.is_some_and(|name| !is_about(kind, &report, name)) {
                 continue;
             }
             all_true &= is_true(&report);
@@ -151,8 +152,7 @@ impl Chain {
     /// Adds the upgrade to another Kubernetes version. The advice is about an addon that it waits for.
     fn upgrade(&mut self, addon: &ClusterAddon) {
         let Some(Upgrade { versions, report, .. }) = upgrade(addon) else { return };
-        let waits = report.reason == Reason::WaitingForAddons.as_str();
-        let role = if waits { Role::Detail } else { Role::Part };
+        let role = if waits_for_addons(&report) { Role::Detail } else { Role::Part };
         self.add(0, role, format!("UpgradeGate {versions}").trim_end().to_owned(), &report);
     }
 
@@ -170,7 +170,13 @@ impl Chain {
     }
 
     /// Adds addons with the same cause; the first one represents all.
-    fn addon(&mut self, depth: usize, snapshot: &Snapshot, namespace: &str, addons: &[&AddonStatus]) {
+    fn addon(
+        &mut self,
+        (depth, role): (usize, Role),
+        snapshot: &Snapshot,
+        namespace: &str,
+        addons: &[&AddonStatus],
+    ) {
         let Some(addon) = addons.first() else { return };
         let names: Vec<_> = addons.iter().map(|addon| titled(addon)).collect();
         let what = if addons.len() == 1 { "addon" } else { "addons" };
@@ -179,7 +185,7 @@ impl Chain {
             .as_ref()
             .and_then(|object| Some((FluxKind::of(&object.kind)?, Key::new(namespace, &object.name))));
         let what = format!("{what} {}", names.join(", "));
-        let mut step = self.step(depth, Role::Part, what, &addon_report(addon));
+        let mut step = self.step(depth, role, what, &addon_report(addon));
         // Flux's reason is more specific; that of stackflux has the advice.
         step.known = step.known.or(addon.phase.as_deref().and_then(Reason::of));
         step.component = step.component.or(object.as_ref().map(|(kind, _)| Component::from(*kind)));
@@ -193,6 +199,17 @@ impl Chain {
             self.flux(depth + 1, snapshot, kind, &key);
         }
     }
+}
+
+/// Returns the role of what reports on addons: what waits for the upgrade is no cause while the upgrade waits for addons.
+fn role_of(addon: &ClusterAddon, report: &Report) -> Role {
+    let is_gated = || upgrade(addon).is_some_and(|Upgrade { report, .. }| waits_for_addons(&report));
+    if report.reason == Reason::WaitingForUpgrade.as_str() && is_gated() { Role::Detail } else { Role::Part }
+}
+
+/// Whether an upgrade waits for addons.
+fn waits_for_addons(gate: &Report) -> bool {
+    gate.reason == Reason::WaitingForAddons.as_str()
 }
 
 /// Groups addons with the same report, in their order, so that each cause is reported once.

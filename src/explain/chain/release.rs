@@ -8,6 +8,7 @@ use crate::explain::snapshot::{Snapshot, ready};
 use crate::explain::step::Role;
 use crate::foreign::flux::FluxKind;
 use crate::names::Key;
+use crate::rollup::ConditionStatus;
 
 /// The conditions of a `ClusterStackRelease`, in their order.
 const CONDITIONS: [ConditionType; 5] = [
@@ -17,6 +18,10 @@ const CONDITIONS: [ConditionType; 5] = [
     ConditionType::NodeImagesReady,
     ConditionType::ClusterClassReady,
 ];
+
+/// Those that sum up Flux objects.
+const OF_OBJECTS: [ConditionType; 3] =
+    [ConditionType::SourcesReady, ConditionType::NodeImagesReady, ConditionType::ClusterClassReady];
 
 /// Builds the chain of a release; `None` if it does not exist.
 #[must_use]
@@ -29,8 +34,11 @@ pub fn release(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     let conditions = release.status.as_ref().map(|status| &status.conditions);
     let whole = ready(&release.metadata, conditions);
     let reports = present(&release.metadata, conditions, &CONDITIONS);
+    // The advice is about an object that fails, and not about the condition that sums it up.
+    let is_failing = fails(snapshot, release);
     for (kind, report) in &reports {
-        chain.add(0, Role::Part, kind.to_string(), report);
+        let role = if is_failing && OF_OBJECTS.contains(kind) { Role::Detail } else { Role::Part };
+        chain.add(0, role, kind.to_string(), report);
     }
     if issues(&reports).next().is_none() && !is_true(&whole) {
         chain.add(0, Role::Part, ConditionType::Ready.to_string(), &whole);
@@ -52,12 +60,22 @@ impl Chain {
     }
 
     fn objects(&mut self, snapshot: &Snapshot, depth: usize, release: &ClusterStackRelease) {
-        for object in release.status.iter().flat_map(|status| &status.objects) {
-            let Some(kind) = FluxKind::of(&object.kind) else { continue };
-            let key = Key::new(&object.namespace, &object.name);
+        for (kind, key) in objects(release) {
             if !is_true(&snapshot.flux_report(kind, &key)) {
                 self.flux(depth, snapshot, kind, &key);
             }
         }
     }
+}
+
+/// Returns the Flux objects of a release.
+fn objects(release: &ClusterStackRelease) -> impl Iterator<Item = (FluxKind, Key)> {
+    let objects = release.status.iter().flat_map(|status| &status.objects);
+    objects
+        .filter_map(|object| Some((FluxKind::of(&object.kind)?, Key::new(&object.namespace, &object.name))))
+}
+
+/// Whether one of them fails.
+fn fails(snapshot: &Snapshot, release: &ClusterStackRelease) -> bool {
+    objects(release).any(|(kind, key)| snapshot.flux_report(kind, &key).status == ConditionStatus::False)
 }

@@ -114,8 +114,10 @@ fn conditions(snapshot: &Snapshot) -> String {
 /// Returns what an explanation lacks: what is wrong, since when, what to do, or the next command with the names of the object.
 fn lacks(chain: &Chain, namespace: &str) -> Vec<&'static str> {
     let Some(action) = &chain.action else { return vec!["an action"] };
+    // A controller of Flux has a Deployment in Flux's namespace.
+    let names = [format!("-n {namespace}"), "deployment/helm-controller -n flux-system".to_owned()];
     let has_names =
-        |command: &String| command.contains(&format!("-n {namespace}")) && !command.contains("{cluster}");
+        |command: &String| names.iter().any(|name| command.contains(name)) && !command.contains("{cluster}");
     let checks = [
         ("a cause", chain.cause.as_ref().is_some_and(|cause| !cause.message.is_empty())),
         ("a time", chain.since.is_some()),
