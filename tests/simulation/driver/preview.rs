@@ -178,10 +178,12 @@ impl Printed {
                 held.get("addon").is_none() && ["Terminating", "Deleting"].contains(&&*text(held, "reason"))
             };
             let held = list(&cluster, "held");
+            let object = |addon: &Value| {
+                (text(&cluster, "namespace"), format!("{}.{}", text(&cluster, "name"), text(addon, "addon")))
+            };
             let of = |reason: &str| {
-                let held = held.iter().filter(move |held| held["reason"] == reason);
-                let name = |addon: &Value| format!("{}.{}", text(&cluster, "name"), text(addon, "addon"));
-                held.map(move |addon| (text(&cluster, "namespace"), name(addon))).collect::<Vec<_>>()
+                let held = held.iter().filter(|held| held["reason"] == reason);
+                held.map(object).collect::<Vec<_>>()
             };
             printed.without_file.extend(of("FileRemoved"));
             printed.waiting.extend(of("WaitingForDependency"));
