@@ -156,7 +156,9 @@ pub(super) fn is_workload(kind: &str) -> bool {
 pub fn secret(message: &str, namespace: &str) -> Option<Key> {
     let quoted = |start: &str, end: char| message.split_once(start)?.1.split_once(end).map(|(name, _)| name);
     let found = ["ecret '", "Secret chart values reference '"].iter().find_map(|start| quoted(start, '\''));
-    let found = found.or_else(|| quoted("secrets \"", '"')).or_else(|| quoted("Secret ", ' '))?;
+    let found = found
+        .or_else(|| quoted("secrets \"", '"'))
+        .or_else(|| quoted("Secret ", ' ').filter(|name| *name != "that"))?;
     let (namespace, name) = found.split_once('/').unwrap_or((namespace, found));
     [namespace, name].iter().all(|text| is_name(text)).then(|| Key::new(namespace, name))
 }

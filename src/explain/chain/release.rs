@@ -1,5 +1,6 @@
 //! The chain of a release.
 
+use super::stack::secret_of;
 use super::{Chain, issues, present, since};
 use crate::api::{ClusterStackRelease, ConditionType};
 use crate::explain::flux::is_true;
@@ -34,6 +35,7 @@ pub fn release(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     let conditions = release.status.as_ref().map(|status| &status.conditions);
     let whole = ready(&release.metadata, conditions);
     let reports = present(&release.metadata, conditions, &CONDITIONS);
+    chain.undelivered(snapshot, release);
     // The advice is about an object that fails, and not about the condition that sums it up.
     let is_failing = fails(snapshot, release);
     for (kind, report) in &reports {
@@ -57,6 +59,20 @@ impl Chain {
             self.add(depth, Role::Part, format!("ClusterStackRelease {key} {kind}"), report);
         }
         self.objects(snapshot, depth + 1, release);
+    }
+
+    /// Adds the delivery through Git of a release whose objects are not all there, if it is not done: the objects come with it.
+    fn undelivered(&mut self, snapshot: &Snapshot, release: &ClusterStackRelease) {
+        let is_absent = |(kind, key): (FluxKind, Key)| snapshot.flux(kind, &key).is_none();
+        let stack = self.place.stack.as_ref().and_then(|key| snapshot.stacks.get(key));
+        let Some(stack) = stack.filter(|_| objects(release).any(is_absent)) else { return };
+        let conditions = stack.status.as_ref().map(|status| &status.conditions);
+        for (kind, report) in issues(&present(&stack.metadata, conditions, &[ConditionType::Delivered])) {
+            let what = format!("ClusterStack {} {kind}", Key::of(stack));
+            let mut step = self.step(0, Role::Gate, what, report);
+            step.place.secret = secret_of(stack, *kind).or(step.place.secret);
+            self.steps.push(step);
+        }
     }
 
     fn objects(&mut self, snapshot: &Snapshot, depth: usize, release: &ClusterStackRelease) {

@@ -46,7 +46,8 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     for (kind, report) in &reports {
         let is_gate = is_first && *kind == ConditionType::SourceReady;
         let role = if is_gate { Role::Gate } else { Role::Part };
-        let step = chain.step(0, role, kind.to_string(), report);
+        let mut step = chain.step(0, role, kind.to_string(), report);
+        step.place.secret = secret_of(stack, *kind).or(step.place.secret);
         let source = (*kind == ConditionType::SourceReady).then_some(Component::Git);
         chain.steps.push(Step { component: step.component.or(source), ..step });
         if !is_true(report) {
@@ -61,6 +62,15 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     let since =
         since(conditions, ConditionType::Ready).or_else(|| since(conditions, ConditionType::ClustersReady));
     Some(chain.ended(is_true(&whole) && are_clusters_ready, since))
+}
+
+/// Returns the Secret with the credentials of what a condition reports on.
+pub(super) fn secret_of(stack: &ClusterStack, kind: ConditionType) -> Option<Key> {
+    let named = match kind {
+        ConditionType::Delivered => stack.spec.delivery.git.as_ref()?.secret_ref.as_ref()?,
+        _ => return None,
+    };
+    Some(Key::new(&Key::of(stack).namespace, &named.name))
 }
 
 fn suspended() -> Report {
