@@ -3,6 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps,
 };
+use serde_json::Value;
 
 /// The name of the CRD.
 pub const HELM_RELEASES: &str = "helmreleases.helm.toolkit.fluxcd.io";
@@ -38,6 +39,14 @@ impl Renaming {
             None => Self::Uninstall { version: labels.and_then(|labels| labels.get(VERSION).cloned()) },
         }
     }
+
+    /// Removes from a `HelmRelease` the field that its CRD does not have: the API server refuses to apply unknown fields.
+    pub fn without_unknown_field(&self, object: &mut Value) {
+        if let (Self::Uninstall { .. }, [parents @ .., field]) = (self, &FIELD) {
+            let parent = object.pointer_mut(&format!("/{}", parents.join("/")));
+            parent.and_then(Value::as_object_mut).and_then(|parent| parent.remove(*field));
+        }
+    }
 }
 
 /// Returns the schema of a field.
@@ -47,7 +56,7 @@ fn property<'s>(schema: &'s JSONSchemaProps, path: &[&str]) -> Option<&'s JSONSc
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -70,6 +79,24 @@ mod tests {
             },
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn unknown_field_is_left_out() {
+        let object = json!({"spec": {"timeout": "5m", "upgrade": {"chartNameChangeStrategy": "InPlaceUpdate", "crds": "Skip"}}});
+        let without = json!({"spec": {"timeout": "5m", "upgrade": {"crds": "Skip"}}});
+        let old = Renaming::Uninstall { version: None };
+        for (renaming, object, expected) in [
+            (&old, &object, &without),
+            (&old, &without, &without),
+            (&old, &json!({"spec": {}}), &json!({"spec": {}})),
+            (&Renaming::InPlace, &object, &object),
+            (&Renaming::Unknown("forbidden".to_owned()), &object, &object),
+        ] {
+            let mut written = object.clone();
+            renaming.without_unknown_field(&mut written);
+            assert_eq!(written, *expected, "{renaming:?}");
+        }
     }
 
     #[test]
