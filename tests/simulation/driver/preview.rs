@@ -38,7 +38,8 @@ struct Printed {
     held: BTreeSet<(String, String)>,
     /// Namespace and name of the objects whose files are removed already.
     without_file: BTreeSet<(String, String)>,
-    /// The same of those that wait for another addon: the operator moves them after it has reported that one in the status.
+    /// The same of those that wait for another addon or their stage: the operator moves them after it has reported in the status
+    /// that the others are applied.
     waiting: BTreeSet<(String, String)>,
 }
 
@@ -83,7 +84,9 @@ impl Simulation {
         }
         let is_known = |id: &Id| is_pinned(&server, id) && !skipped.iter().any(|what| names(what, id));
         for problem in compare(&printed, &written, is_known) {
-            self.wire.cluster().broke(Rule::Preview, format!("{problem}; left out: {skipped:?}"));
+            let held: Vec<&Value> = held(&differences).collect();
+            let message = format!("{problem}; left out: {skipped:?}; held: {held:?}");
+            self.wire.cluster().broke(Rule::Preview, message);
         }
     }
 
@@ -156,6 +159,12 @@ fn go_on(process: &mut Process, wire: &Wire, now: Millis) {
     }
 }
 
+/// What is printed as held.
+fn held(differences: &Value) -> impl Iterator<Item = &Value> {
+    let clusters = differences["clusters"].as_array().into_iter().flatten();
+    clusters.flat_map(|cluster| cluster["held"].as_array().into_iter().flatten())
+}
+
 /// All objects.
 fn all(server: &ApiServer) -> Vec<Value> {
     let objects =
@@ -186,7 +195,9 @@ impl Printed {
                 held.map(object).collect::<Vec<_>>()
             };
             printed.without_file.extend(of("FileRemoved"));
-            printed.waiting.extend(of("WaitingForDependency"));
+            for reason in ["WaitingForDependency", "WaitingForStage"] {
+                printed.waiting.extend(of(reason));
+            }
             if held.iter().any(is_deleting) {
                 printed.held.insert((text(&cluster, "namespace"), text(&cluster, "name")));
             }
