@@ -2,6 +2,7 @@
 //! operator's account has the permissions that it needs and no others.
 
 mod account;
+mod export;
 mod monitoring;
 mod policy;
 
