@@ -33,8 +33,17 @@ fn all_files_of_the_base_are_embedded() {
 fn every_tag_is_this_version() {
     let found: Kustomization = serde_yaml::from_str(KUSTOMIZATION).unwrap();
     assert_eq!((found.images[0]["newName"].as_str(), found.images[0]["newTag"].as_str()), (IMAGE, VERSION));
-    let sync: Value = serde_yaml::from_str(include_str!("../../flux/sync.yaml")).unwrap();
-    assert_eq!(sync["spec"]["images"][0]["newTag"], VERSION);
+    for (file, pointers) in [
+        (include_str!("../../flux/sync.yaml"), &["/spec/images/0/newTag"][..]),
+        (include_str!("../../flux/source-oci.yaml"), &["/spec/ref/tag"]),
+        (include_str!("../../flux/chart.yaml"), &["/spec/ref/tag"]),
+        (include_str!("../../charts/stackflux/Chart.yaml"), &["/version", "/appVersion"]),
+    ] {
+        let object = &read(file).unwrap()[0];
+        for pointer in pointers {
+            assert_eq!(object.pointer(pointer).unwrap(), VERSION, "{object:#}");
+        }
+    }
 }
 
 #[test]

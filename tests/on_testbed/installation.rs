@@ -4,6 +4,7 @@
 mod account;
 mod export;
 mod monitoring;
+mod packages;
 mod policy;
 
 use std::collections::BTreeSet;
