@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build check book deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build chart check book deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -28,6 +28,20 @@ testbed-down: ## stop exactly what `make testbed` started
 
 build: ## build the binary, optimised
 	$(CARGO) build --release --locked
+
+# Packages: the same content gives the same bytes.
+DIST := $(TARGET)/dist
+VERSION := $(shell sed -n 's/^version: //p' charts/stackflux/Chart.yaml)
+PACK := tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --create
+
+chart: ## pack the Helm chart, and the manifests for an OCI artifact, into target/dist (docs/do/install.md has how to push them)
+	@rm -rf $(DIST)/stackflux $(DIST)/manifests && mkdir -p $(DIST)/manifests
+	@cp -R crds flux monitoring $(DIST)/manifests && rm -r $(DIST)/manifests/monitoring/tests
+	@cp -R charts/stackflux $(DIST) && cp -R $(DIST)/manifests LICENSE $(DIST)/stackflux
+	@$(PACK) --directory $(DIST) stackflux | gzip -n > $(DIST)/stackflux-$(VERSION).tgz
+	@$(PACK) --directory $(DIST)/manifests . | gzip -n > $(DIST)/stackflux-manifests-$(VERSION).tgz
+	@rm -r $(DIST)/stackflux
+	@echo "$(DIST)/stackflux-$(VERSION).tgz and $(DIST)/manifests, packed as $(DIST)/stackflux-manifests-$(VERSION).tgz"
 
 check: ## formatting, lints, the words of texts, the direction of imports, and that the pure core stays pure
 	$(CARGO) fmt --all --check

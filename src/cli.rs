@@ -21,6 +21,7 @@ mod git_access;
 mod history;
 mod inputs;
 mod inspect;
+mod install;
 mod leading;
 mod lint;
 mod list_releases;
@@ -96,6 +97,7 @@ enum Command {
     Resume(suspend::Resume),
     #[command(subcommand)]
     Gate(gate::Command),
+    Install(install::Arguments),
     Crds(crds::Arguments),
     Operator(Box<operator::Arguments>),
     Completion(completion::Arguments),
@@ -193,6 +195,7 @@ fn run(command: Command) -> CommandResult {
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Gate(command) => gate::run(&command),
+        Command::Install(arguments) => install::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Operator(arguments) => operator::run(*arguments),
         Command::Completion(arguments) => completion::run(&arguments),

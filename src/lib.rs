@@ -88,6 +88,7 @@
 //! | something to refuse, or to do, when a release is published | `publish` |
 //! | something that a promotion shows or asks | [`promote`]; what two releases differ in is [`compare`] |
 //! | another forge | `forge::dialect` |
+//! | an object that installs stackflux | `flux/base`, and [`installation`], which has its files in the binary |
 //! | a command | a file of `cli` |
 
 pub mod error;
@@ -99,6 +100,7 @@ pub mod release;
 
 pub mod builtin;
 pub mod foreign;
+pub mod installation;
 pub mod verify;
 
 pub mod gate;

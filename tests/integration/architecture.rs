@@ -16,7 +16,7 @@ const FLOORS: &[&[&str]] = &[
     // The pure core.
     &["error", "names", "yaml"],
     &["api", "release"],
-    &["builtin", "foreign", "verify"],
+    &["builtin", "foreign", "installation", "verify"],
     &["gate", "inputs"],
     &["plan"],
     &["subscription"],

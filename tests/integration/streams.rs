@@ -55,6 +55,7 @@ fn unwritable_results_exit_with_2() {
     let release = "releases/openstack-demo-1-34-v1";
     for arguments in [
         &["crds"][..],
+        &["install", "--export"],
         &["version"],
         &["completion", "bash"],
         &["inspect", release],
@@ -73,7 +74,7 @@ fn unwritable_results_exit_with_2() {
 
 #[test]
 fn closed_pipe_is_not_an_error() {
-    for arguments in [&["crds"][..], &["completion", "bash"], &["--help"]] {
+    for arguments in [&["crds"][..], &["install", "--export"], &["completion", "bash"], &["--help"]] {
         let mut child = program(arguments).stdout(closed()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();

@@ -2,7 +2,9 @@
 //! operator's account has the permissions that it needs and no others.
 
 mod account;
+mod export;
 mod monitoring;
+mod packages;
 mod policy;
 
 use std::collections::BTreeSet;

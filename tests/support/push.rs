@@ -65,15 +65,40 @@ impl Pusher {
         archive: &[u8],
     ) -> Digest {
         let config = json!({"name": name, "version": version, "apiVersion": "v2"}).to_string();
-        let described = |media_type: &str, content: &[u8]| json!({"mediaType": media_type, "digest": Digest::of_bytes(content).to_string(), "size": content.len()});
-        let manifest = json!({
-            "schemaVersion": 2, "mediaType": MANIFEST,
-            "config": described("application/vnd.cncf.helm.config.v1+json", config.as_bytes()),
-            "layers": [described("application/vnd.cncf.helm.chart.content.v1.tar+gzip", archive)],
+        let config = ("application/vnd.cncf.helm.config.v1+json", config.as_bytes());
+        let layer = ("application/vnd.cncf.helm.chart.content.v1.tar+gzip", archive);
+        self.archive(repository, version, config, layer, &json!({})).await
+    }
+
+    /// Pushes a packed directory as `flux push artifact` does, and returns the digest of its manifest.
+    pub(crate) async fn artifact(&self, repository: &str, tag: &str, archive: &[u8]) -> Digest {
+        let config = ("application/vnd.cncf.flux.config.v1+json", b"{}".as_slice());
+        let layer = ("application/vnd.cncf.flux.content.v1.tar+gzip", archive);
+        let annotations = json!({
+            "org.opencontainers.image.created": "2026-11-22T10:00:00Z",
+            "org.opencontainers.image.source": "https://git.example.org/platform.git",
+            "org.opencontainers.image.revision": tag,
         });
-        self.blob(repository, archive).await;
-        self.blob(repository, config.as_bytes()).await;
-        self.document(repository, version, MANIFEST, manifest.to_string().as_bytes()).await
+        self.archive(repository, tag, config, layer, &annotations).await
+    }
+
+    /// Pushes a configuration and a single layer, each with its media type.
+    async fn archive(
+        &self,
+        repository: &str,
+        tag: &str,
+        config: (&str, &[u8]),
+        layer: (&str, &[u8]),
+        annotations: &Value,
+    ) -> Digest {
+        let described = |(media_type, content): (&str, &[u8])| json!({"mediaType": media_type, "digest": Digest::of_bytes(content).to_string(), "size": content.len()});
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "annotations": annotations,
+            "config": described(config), "layers": [described(layer)],
+        });
+        self.blob(repository, layer.1).await;
+        self.blob(repository, config.1).await;
+        self.document(repository, tag, MANIFEST, manifest.to_string().as_bytes()).await
     }
 
     /// Pushes a manifest or a list of manifests under a tag or its digest, and returns its digest.
