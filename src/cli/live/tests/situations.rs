@@ -114,8 +114,11 @@ fn conditions(snapshot: &Snapshot) -> String {
 /// Returns what an explanation lacks: what is wrong, since when, what to do, or the next command with the names of the object.
 fn lacks(chain: &Chain, namespace: &str) -> Vec<&'static str> {
     let Some(action) = &chain.action else { return vec!["an action"] };
-    // A controller of Flux has a Deployment in Flux's namespace.
-    let names = [format!("-n {namespace}"), "deployment/helm-controller -n flux-system".to_owned()];
+    // A controller of Flux has a Deployment in Flux's namespace, and a CRD is in none.
+    let elsewhere =
+        ["deployment/helm-controller -n flux-system", "get crd helmreleases.helm.toolkit.fluxcd.io"];
+    let names =
+        [format!("-n {namespace}")].into_iter().chain(elsewhere.map(str::to_owned)).collect::<Vec<_>>();
     let has_names =
         |command: &String| names.iter().any(|name| command.contains(name)) && !command.contains("{cluster}");
     let checks = [
