@@ -44,15 +44,20 @@ const REQUEUE_SOON_AFTER: Duration = Duration::from_secs(1);
 /// Reconciles the Cluster with that key, and the `ClusterAddonOverride` with the same one.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
     let gathered = Gathered::of(context, key);
-    // What is accepted is recorded before it makes a difference.
+    // What is accepted is recorded before it makes a difference. An operator that may not record it delivers all the same.
     let reported = requests::report(context, key, &gathered).await;
-    let next = carry_out(context, key, &gathered).await;
-    let next = next?;
+    let is_recorded = reported.as_ref().err().is_none_or(RequestError::is_forbidden);
+    let next = carry_out(context, key, &gathered, is_recorded).await?;
     reported?;
     Ok(next)
 }
 
-async fn carry_out(context: &Context, key: &Key, gathered: &Gathered) -> Result<Next, ReconcileError> {
+async fn carry_out(
+    context: &Context,
+    key: &Key,
+    gathered: &Gathered,
+    is_recorded: bool,
+) -> Result<Next, ReconcileError> {
     match gathered.action(context.is_terminating(&key.namespace)) {
         ClusterAction::Forget => {
             context.metrics.remove(Queue::Cluster, &key.to_string());
@@ -66,7 +71,7 @@ async fn carry_out(context: &Context, key: &Key, gathered: &Gathered) -> Result<
             Some(addon) => hand_over::hand_over(context, key, addon).await,
             None => Ok(Next::Await),
         },
-        ClusterAction::Deliver => match &gathered.cluster {
+        ClusterAction::Deliver => match gathered.cluster.as_ref().filter(|_| is_recorded) {
             Some(cluster) => deliver(context, key, cluster, gathered).await,
             None => Ok(Next::Await),
         },
