@@ -141,10 +141,7 @@ async fn apply(
 ) -> Result<Delivery, RequestError> {
     let (key, cache) = (planned.id.key(), context.caches.flux.of(kind));
     let _writing = cache.writing(&key);
-    let mut object = over(planned, decided);
-    if kind == FluxKind::HelmRelease {
-        context.helm_controller.renaming().without_unknown_field(&mut object);
-    }
+    let object = over(planned, decided);
     let written: FluxObject =
         context.api.apply_dynamic(&key, &object, decided.before.as_deref(), &kind).await?;
     context.repairs.record(kind, &key, planned.digest(), decided.is_repair, now);

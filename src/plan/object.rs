@@ -1,5 +1,6 @@
 //! A planned object: its identity, its bytes and its digest.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::PlanError;
 use crate::api::labels;
+use crate::foreign::flux::definition::Renaming;
 use crate::foreign::flux::{Authored, FluxKind, Kind, Metadata};
 use crate::names::{Key, Namespace, ObjectName};
 use crate::release::Digest;
@@ -105,6 +107,17 @@ impl PlannedObject {
         };
         let value = serde_json::to_value(Authored { api_version: kind.api_version(), kind, metadata, spec })?;
         Ok(Self { step, id, value: with_digest(value) })
+    }
+
+    /// Returns the object without the field that the CRD of `HelmRelease` does not have.
+    #[must_use]
+    pub fn known_to(&self, renaming: &Renaming) -> Cow<'_, Self> {
+        if self.kind() != Some(FluxKind::HelmRelease) || !matches!(renaming, Renaming::Uninstall { .. }) {
+            return Cow::Borrowed(self);
+        }
+        let mut known = self.clone();
+        renaming.without_unknown_field(&mut known.value);
+        Cow::Owned(known)
     }
 
     /// Creates a Namespace.

@@ -1,7 +1,6 @@
 //! Tests of charts that a helm-controller that is too old would uninstall.
 
 use super::*;
-use crate::addons::renamed::hold_renamed;
 use crate::foreign::flux::observed::{HelmReleaseStatus, KindStatus, Snapshot as HelmRelease};
 use crate::release::AddonKind;
 
@@ -44,7 +43,7 @@ fn renamed_chart_is_held_unless_it_is_upgraded_in_place() {
         scene.renaming = renaming.clone();
         install(&mut scene, installed);
         let mut facts = scene.facts();
-        hold_renamed(&mut facts);
+        judge_waits(&mut facts, None).unwrap();
         let plan = facts.plan().unwrap();
         let is_planned = plan.addons().any(|planned| planned.addon() == "cni");
         assert_eq!(is_planned, expected.is_none(), "{renaming:?} {installed:?}");
@@ -68,7 +67,7 @@ fn chart_of_unknown_name_is_held_if_its_source_changes() {
     addon.kind = AddonKind::Manifests;
     let held = |scene: &Scene| {
         let mut facts = scene.facts();
-        hold_renamed(&mut facts);
+        judge_waits(&mut facts, None).unwrap();
         facts.plan().unwrap().held().iter().map(|held| held.hold.message.clone()).collect::<String>()
     };
     assert_eq!(held(&scene), "", "the chart is the same");

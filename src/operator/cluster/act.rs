@@ -249,14 +249,16 @@ struct Fields<'a> {
 async fn apply_addon(
     context: &Context,
     snapshot: &Snapshot,
-    decided: (FluxKind, &PlannedObject, &Write),
+    (kind, planned, write): (FluxKind, &PlannedObject, &Write),
     before: (Option<Arc<FluxObject>>, Option<&SpecDigest>),
     fields: Fields<'_>,
 ) -> Result<Written, RequestError> {
     let addon = &*snapshot.addon;
-    let delivery = deliver::carry_out(context, decided, before, snapshot.now).await?;
+    // By the facts that the holds were decided by: a renamed chart is never written without the field.
+    let known = planned.known_to(&snapshot.renaming);
+    let delivery = deliver::carry_out(context, (kind, &known, write), before, snapshot.now).await?;
     if let Some(manager) = &delivery.repaired {
-        events::repaired(context, addon, &decided.1.id, manager).await;
+        events::repaired(context, addon, &planned.id, manager).await;
     }
     let deliver::Delivery { object, expected, hold, wait, .. } = delivery;
     let Some(object) = object else { return Ok(Written { expected, object: None, hold, wait }) };

@@ -124,7 +124,9 @@ impl Delivery<'_> {
     ) -> Result<(Option<SpecDigest>, Option<Verdict>), ReconcileError> {
         let Some(kind) = planned.kind() else { return Ok((None, None)) };
         let before = (state.found.clone(), state.expected.as_ref());
-        let delivery = deliver::carry_out(self.context, (kind, planned, write), before, self.now).await?;
+        // The chart of a cluster class keeps its name.
+        let known = planned.known_to(&self.context.helm_controller.renaming());
+        let delivery = deliver::carry_out(self.context, (kind, &known, write), before, self.now).await?;
         if let Some(manager) = &delivery.repaired {
             events::repaired(self.context, self.object, &planned.id, manager).await;
         }

@@ -121,6 +121,24 @@ fn revoked_request_holds_the_addon() {
     });
 }
 
+/// A list without the Cluster does not prove that there is none: what was in effect holds the addons afterwards, too.
+#[test]
+fn unlisted_cluster_keeps_its_requests() {
+    run("override-unlisted", |simulation| {
+        simulation.deliver_overridable();
+        simulation.request(&json!({"cni": {"values": {"a": 1}}, "monitoring": {"enabled": false}}));
+        settle_with_budget(simulation);
+        simulation.offer(&["v1", "v2"], &overridable(&json!({"suspend": true})));
+        settle(simulation);
+        simulation.lose("Cluster");
+        settle(simulation);
+        simulation.expect_accepted("False OverrideRefused");
+        simulation.expect("ClusterAddon", ADDON, "Ready", "False OverrideRefused");
+        assert_eq!(simulation.field("HelmRelease", "one.cni", "/spec/values/a"), 1);
+        assert!(!simulation.has("HelmRelease", "one.monitoring"), "it is not installed");
+    });
+}
+
 #[test]
 fn revoked_permission_uninstalls_nothing_afterwards() {
     run("override-race", |simulation| {
