@@ -227,6 +227,9 @@ impl Operator {
         });
         self.begun += 1;
         let number = self.wire.process() * 1_000_000 + self.begun;
+        if QUEUES[work.0] == Queue::Cluster {
+            self.wire.cluster().uses_resolved(number, self.wire.process());
+        }
         self.running.push(Reconcile { work, number, run, woken: Arc::default() });
         self.go_on(number, now)
     }
@@ -247,6 +250,9 @@ impl Operator {
         let mut failed = None;
         if let Poll::Ready(result) = polled {
             let work = self.running.swap_remove(index).work;
+            if QUEUES[work.0] == Queue::ClusterStackRelease && result.is_ok() {
+                self.wire.cluster().resolved(&work.1, number, self.wire.process());
+            }
             let next = result.unwrap_or_else(|error| {
                 failed = Some(format!("failed: {} {}: {error}", QUEUES[work.0], work.1));
                 Next::Retry

@@ -10,11 +10,13 @@ use axum::http::{Request, StatusCode};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use stackflux::runtime::api_server::{Answer, Transport};
+use stackflux::runtime::cache::Key;
 
 use crate::api_server::{ApiServer, Call, Place};
 use crate::causes::{Deletions, Request as Deletion};
 use crate::cluster_api::changes_hook_alone;
 use crate::commits::Committed;
+use crate::flux::number;
 use crate::golden::write_line;
 use crate::intent::Known;
 use crate::operator::Millis;
@@ -73,6 +75,8 @@ pub(crate) struct Cluster {
     reconcile: usize,
     /// What each reconcile knew when it began.
     pub(crate) known: BTreeMap<usize, Known>,
+    /// The last reconcile that succeeded of each release and process.
+    resolved: BTreeMap<(Process, Key), usize>,
     /// The positions in the log of what late requests wrote.
     pub(crate) written_late: BTreeSet<usize>,
     /// The positions of written statuses in the log, with their reconciles.
@@ -129,6 +133,7 @@ impl Wire {
             lost: Vec::new(),
             reconcile: 0,
             known: BTreeMap::new(),
+            resolved: BTreeMap::new(),
             written_late: BTreeSet::new(),
             reported: Vec::new(),
             now: 0,
@@ -209,6 +214,23 @@ impl Cluster {
         self.reconcile = reconcile;
         let (server, seen) = (&self.server, self.seen.get(&process).map(Vec::as_slice).unwrap_or_default());
         self.known.entry(reconcile).or_insert_with(|| Known::of(server, seen));
+    }
+
+    /// Records that a reconcile of a release succeeded.
+    pub(crate) fn resolved(&mut self, release: &Key, reconcile: usize, process: Process) {
+        self.resolved.insert((process, release.clone()), reconcile);
+    }
+
+    /// Records that a reconcile of a Cluster begins: it has `ClusterStack`s as the last reconciles of the releases knew them.
+    pub(crate) fn uses_resolved(&mut self, reconcile: usize, process: Process) {
+        self.running(reconcile, process);
+        let kind = number("ClusterStackRelease");
+        let exists = |key: &Key| self.server.get(&(kind, key.namespace.clone(), key.name.clone())).is_some();
+        let of_process = self.resolved.iter().filter(|((of, key), _)| *of == process && exists(key));
+        let position = of_process.map(|(_, resolved)| self.known[resolved].of_kind("ClusterStack")).min();
+        if let Some((position, known)) = position.zip(self.known.get_mut(&reconcile)) {
+            known.is_shown(number("ClusterStack"), position);
+        }
     }
 
     fn answer(&mut self, sent: &Sent, is_late: bool) -> Answer {

@@ -41,6 +41,8 @@ struct Printed {
     /// The same of those that wait for another addon or their stage: the operator moves them after it has reported in the status
     /// that the others are applied.
     waiting: BTreeSet<(String, String)>,
+    /// The Clusters whose addons wait for a stage that deletes one: once that is gone and reported, it may be installed again.
+    staged: BTreeSet<(String, String)>,
 }
 
 /// What the operator writes.
@@ -83,7 +85,8 @@ impl Simulation {
             fleet.reset(head.as_deref());
         }
         let is_known = |id: &Id| is_pinned(&server, id) && !skipped.iter().any(|what| names(what, id));
-        for problem in compare(&printed, &written, is_known) {
+        let is_absent = |id: &Id| server.get(&(number(&id.0), id.1.clone(), id.2.clone())).is_none();
+        for problem in compare(&printed, &written, is_known, is_absent) {
             let held: Vec<&Value> = held(&differences).collect();
             let message = format!("{problem}; left out: {skipped:?}; held: {held:?}");
             self.wire.cluster().broke(Rule::Preview, message);
@@ -198,8 +201,12 @@ impl Printed {
             for reason in ["WaitingForDependency", "WaitingForStage"] {
                 printed.waiting.extend(of(reason));
             }
+            let key = (text(&cluster, "namespace"), text(&cluster, "name"));
             if held.iter().any(is_deleting) {
-                printed.held.insert((text(&cluster, "namespace"), text(&cluster, "name")));
+                printed.held.insert(key.clone());
+            }
+            if !of("WaitingForStage").is_empty() {
+                printed.staged.insert(key);
             }
             changes.extend(list(&cluster, "objects"));
         }
@@ -258,7 +265,12 @@ fn is_addon(server: &ApiServer, place: &Place) -> bool {
 }
 
 /// Lists what is printed and not written, or written and not printed.
-fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool) -> Vec<String> {
+fn compare(
+    printed: &Printed,
+    written: &Written,
+    is_known: impl Fn(&Id) -> bool,
+    is_absent: impl Fn(&Id) -> bool,
+) -> Vec<String> {
     let mut problems = Vec::new();
     for id in printed.applied.difference(&written.applied) {
         problems.push(format!("prints a change of {id:?}, which the operator does not write"));
@@ -268,7 +280,8 @@ fn compare(printed: &Printed, written: &Written, is_known: impl Fn(&Id) -> bool)
         |id: &&Id| written.pins && ["GitRepository", "OCIRepository", "HelmChart"].contains(&&*id.0);
     let applied = written.applied.difference(&printed.applied).filter(is_delivered);
     let applied = applied.filter(|id| !is_of_another(id));
-    let is_waiting = |id: &&Id| printed.waiting.contains(&(id.1.clone(), id.2.clone()));
+    let is_again = |id: &&Id| is_absent(id) && printed.staged.iter().any(|cluster| is_of(id, cluster));
+    let is_waiting = |id: &&Id| printed.waiting.contains(&(id.1.clone(), id.2.clone())) || is_again(id);
     for id in applied.filter(|id| !is_waiting(id) && is_known(id)) {
         problems.push(format!("does not print the change of {id:?}, which the operator writes"));
     }
