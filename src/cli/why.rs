@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::CliError;
 use super::live::subject::{Candidate, candidates};
-use super::live::text::{chain as text, operator_down};
+use super::live::text::{all_ready, chain as text, operator_down};
 use super::live::{self, Look, Scope, Session, read};
 use super::output::{Format, count, print, terminal_width};
 use super::{CommandResult, Outcome, terminal};
@@ -108,7 +108,7 @@ fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
     let texts: Vec<String> = answers.first.iter().map(answer).collect();
     let mut text = texts.join("\n");
     match answers.not_ready - answers.first.len() {
-        0 if answers.first.is_empty() => text = format!("Everything is ready{}.\n", snapshot.place()),
+        0 if answers.first.is_empty() => text = all_ready(snapshot),
         0 => {}
         more => _ = writeln!(text, "\nnot shown: {}; stackflux status lists them", count(more, "object")),
     }
@@ -173,6 +173,9 @@ fn explain(arguments: &Arguments, snapshot: &Snapshot, subject: &Candidate) -> C
     let Some(chain) = chain else { return Err(no_addon(snapshot, subject)) };
     let is_old = warn_of_operators(snapshot);
     print(&chain, arguments.output, |chain| {
+        if chain.ready && is_old {
+            return format!("{} was ready when an operator last ran.\n", chain.about);
+        }
         text::text(chain, snapshot.now(), arguments.verbose, terminal_width())
     })?;
     Ok(if chain.ready && !is_old { Outcome::Done } else { Outcome::Differs })

@@ -113,15 +113,15 @@ pub fn commands(reason: Reason) -> &'static [&'static str] {
         | Reason::WaitingForField
         | Reason::WaitingForObject => &[CLUSTER],
         Reason::Paused => &[
-            "kubectl get cluster {cluster} -n {cluster-ns} -o jsonpath='{.spec.paused} {.metadata.annotations}'",
+            "kubectl get clusters.cluster.x-k8s.io {cluster} -n {cluster-ns} -o jsonpath='{.spec.paused} {.metadata.annotations}'",
         ],
-        Reason::Deleting => {
-            &["kubectl get cluster {cluster} -n {cluster-ns} -o jsonpath='{.metadata.finalizers}'"]
-        }
+        Reason::Deleting => &[
+            "kubectl get clusters.cluster.x-k8s.io {cluster} -n {cluster-ns} -o jsonpath='{.metadata.finalizers}'",
+        ],
         Reason::KubeConfigNotFound => &[SECRET, CLUSTER],
-        Reason::KubernetesVersionMismatch | Reason::ClassUnknown => {
-            &["kubectl get cluster {cluster} -n {cluster-ns} -o jsonpath='{.spec.topology}'"]
-        }
+        Reason::KubernetesVersionMismatch | Reason::ClassUnknown => &[
+            "kubectl get clusters.cluster.x-k8s.io {cluster} -n {cluster-ns} -o jsonpath='{.spec.topology}'",
+        ],
         Reason::ApplierUnavailable => &[
             "kubectl get deployments -n flux-system",
             "kubectl logs deployment/{controller} -n flux-system --tail=20",
@@ -145,8 +145,15 @@ pub fn commands(reason: Reason) -> &'static [&'static str] {
         | Reason::AccessDenied
         | Reason::ReleaseClaimed
         | Reason::ComponentInvalid
-        | Reason::SettingsInvalid
-        | Reason::PruneBudgetExceeded => &[STACK],
+        | Reason::SettingsInvalid => &[STACK],
+        Reason::PruneBudgetExceeded => &["kubectl annotate clusterstack {stack} -n {stack-ns} {prune}"],
+        Reason::DependencyInvalid => {
+            &["kubectl get clusterstack {stack} -n {stack-ns} -o jsonpath='{.spec.flux.addons}'", RELEASE]
+        }
+        Reason::ValuesInvalid => &[
+            "kubectl get clusters.cluster.x-k8s.io {cluster} -n {cluster-ns} -o yaml > {cluster}.yaml",
+            ADDON,
+        ],
         Reason::Invalid
         | Reason::ReleaseMutated
         | Reason::PinUnreachable
@@ -160,13 +167,18 @@ pub fn commands(reason: Reason) -> &'static [&'static str] {
         }
         Reason::KindNotInstalled => &[
             "clusterctl get kubeconfig {cluster} -n {cluster-ns} > {cluster}.kubeconfig",
-            "kubectl --kubeconfig {cluster}.kubeconfig get crds",
+            "kubectl --kubeconfig {cluster}.kubeconfig api-resources",
             LOGS,
         ],
         Reason::Foreign | Reason::AlreadyExists => {
             &["kubectl get {kind} {name} -n {ns} -o yaml --show-managed-fields"]
         }
-        Reason::Suspended => &["kubectl get {kind} {name} -n {ns} -o jsonpath='{.spec.suspend}'"],
+        Reason::Suspended => &[
+            "kubectl get {kind} {name} -n {ns} -o yaml --show-managed-fields",
+            "flux resume source {source} {name} -n {ns}",
+            "flux resume {applier} {name} -n {ns}",
+            "stackflux resume {suspended}",
+        ],
         Reason::WaitingForStage => &[
             "kubectl get clusteraddon cluster-addon-{cluster} -n {cluster-ns} -o jsonpath='{.status.stages}'",
         ],

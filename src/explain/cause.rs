@@ -22,6 +22,8 @@ pub enum Component {
     Helm,
     /// Flux applies manifests.
     Manifests,
+    /// The operator writes objects of the management cluster.
+    Writing,
     /// The operator delivers through Git.
     Delivery,
     /// The operator publishes releases.
@@ -38,6 +40,7 @@ impl Component {
             Self::Chart => FluxKind::HelmChart.as_str(),
             Self::Helm => FluxKind::HelmRelease.as_str(),
             Self::Manifests => FluxKind::Kustomization.as_str(),
+            Self::Writing => "requests of the operator",
             Self::Delivery => "delivery through Git",
             Self::Publishing => "publishing",
         }

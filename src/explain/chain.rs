@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::advice::{Action, advice};
 use super::cause::unhinted;
 use super::flux::is_true;
-use super::next::{Place, controller, secret, workloads};
+use super::next::{Place, controller, prune, secret, workloads};
 use super::snapshot::mirrored;
 use super::step::{self, Role, Step};
 use super::values::hint;
@@ -46,6 +46,9 @@ pub struct Chain {
     /// The addons that are not ready for other causes, which the advice is not about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherCause>,
+    /// The other objects that are not ready for the same cause.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// The steps from the object down to what Flux reports.
     pub steps: Vec<Step>,
     /// The names for the next commands of all steps.
@@ -74,6 +77,7 @@ impl Chain {
             cause: None,
             action: None,
             others: Vec::new(),
+            also: Vec::new(),
             steps: Vec::new(),
             place,
         }
@@ -90,6 +94,7 @@ impl Chain {
         let place = Place {
             secret: secret(message, self.namespace()),
             controller: controller(message),
+            prune: prune(message),
             workloads: workloads(message),
             ..self.place.clone()
         };
@@ -123,11 +128,11 @@ impl Chain {
         let advised = advised.and_then(|about| path.iter().rev().find(|step| step.what == *about));
         let has_message = |step: &&&Step| !step.message.is_empty();
         let innermost = || path.iter().rev().find(has_message).or(path.last());
-        let text = action.as_ref().map(|action| action.text.as_str()).unwrap_or_default();
+        let text = action.as_ref().map(|action| action.text.clone()).unwrap_or_default();
         let cause = advised.filter(has_message).or_else(innermost).map(|step| Innermost {
             what: step.what.clone(),
             reason: step.reason.clone(),
-            message: unhinted(&step.message, text).to_owned(),
+            message: unhinted(&step.message, &text).to_owned(),
         });
         self.status = path.iter().map(|step| step.status).min().unwrap_or_default();
         self.others = others::others(&self.steps, &path);
@@ -136,6 +141,10 @@ impl Chain {
             action.text.extend(hint(action.cause, &values).map(|hint| format!(" {hint}")));
             action
         });
+        // What to do is said once.
+        for step in &mut self.steps {
+            step.message = unhinted(&step.message, &text).to_owned();
+        }
         (self.cause, self.action) = (cause, action);
         self
     }

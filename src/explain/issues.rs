@@ -1,11 +1,16 @@
 //! Everything that is not ready, the most urgent first.
 
+use std::collections::BTreeMap;
+
 use super::chain::{Chain, cluster, release, stack};
 use super::flux::is_true;
 use super::snapshot::{Snapshot, ready};
 
+/// Minimum length of a message that proves one cause, in bytes.
+const LEAST_SHARED: usize = 32;
+
 /// Returns the chains of all objects that are not ready: what is false before what is not known yet, and of these the oldest
-/// first. A `ClusterStack` of which only Clusters are not ready is left out: these have chains of their own.
+/// first. Those with the message of an earlier one are named there. A `ClusterStack` of which only Clusters are not ready is left out: these have chains of their own.
 #[must_use]
 pub fn issues(snapshot: &Snapshot) -> Vec<Chain> {
     let stacks = snapshot.stacks.iter().filter(|(key, stack)| {
@@ -18,5 +23,23 @@ pub fn issues(snapshot: &Snapshot) -> Vec<Chain> {
     let clusters = snapshot.claimed().filter_map(|(key, member)| cluster(snapshot, key, member, None));
     let mut found: Vec<Chain> = stacks.chain(releases).chain(clusters).filter(|chain| !chain.ready).collect();
     found.sort_by_key(|chain| (chain.status, chain.since.is_none(), chain.since));
-    found
+    joined(found)
+}
+
+/// Joins the chains that have one cause.
+fn joined(chains: Vec<Chain>) -> Vec<Chain> {
+    let mut joined: Vec<Chain> = Vec::with_capacity(chains.len());
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    for chain in chains {
+        let message = chain.cause.as_ref().map(|cause| cause.message.clone()).unwrap_or_default();
+        // A short message, such as `not yet reported`, is no proof of one cause.
+        let earlier = first.get(&message).filter(|_| message.len() >= LEAST_SHARED);
+        if let Some(earlier) = earlier.and_then(|at| joined.get_mut(*at)) {
+            earlier.also.push(chain.about);
+        } else {
+            first.entry(message).or_insert(joined.len());
+            joined.push(chain);
+        }
+    }
+    joined
 }

@@ -1,5 +1,6 @@
 //! The next commands: what a user runs to see more of a cause, with the names of the object that has it.
 
+use crate::api::labels::PRUNE;
 use crate::foreign::flux::FluxKind;
 use crate::names::Key;
 
@@ -9,7 +10,8 @@ const MAX_WORKLOADS: usize = 3;
 /// What the placeholders of a command stand for. A command is left out if one of its placeholders stands for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The Flux object: `{kind}` as kubectl has it, `{Kind}`, `{source}` as Flux's command line has the kind of a source, `{ns}` and `{name}`.
+    /// The Flux object: `{kind}` as kubectl has it, `{Kind}`, `{ns}` and `{name}`; as Flux's command line has the kind, `{source}` of a
+    /// source and `{applier}` of others; `{helmrelease}` is the name of a `HelmRelease`.
     pub flux: Option<(FluxKind, Key)>,
     /// The Cluster: `{cluster}` and `{cluster-ns}`.
     pub cluster: Option<Key>,
@@ -23,6 +25,10 @@ pub struct Place {
     pub secret: Option<Key>,
     /// The controller of Flux that the message names: `{controller}`.
     pub controller: Option<String>,
+    /// The annotation that allows deletions, which the message gives: `{prune}`.
+    pub prune: Option<String>,
+    /// What `stackflux resume` resumes, as it takes the object: `{suspended}`.
+    pub suspended: Option<String>,
     /// The workloads: `{workload}`, `{workload-kind}` and `{workload-ns}`, one command for each.
     pub workloads: Vec<Workload>,
 }
@@ -82,8 +88,12 @@ impl Place {
             key.map(|key| if field == "ns" { key.namespace.clone() } else { key.name.clone() })
         };
         match name {
-            "kind" => flux.map(|(kind, _)| kind.as_str().to_lowercase()),
+            "kind" => flux.map(|(kind, _)| kubectl(*kind)),
             "source" => flux.and_then(|(kind, _)| source(*kind)).map(str::to_owned),
+            "applier" => flux.filter(|(kind, _)| source(*kind).is_none()).map(|(kind, _)| kubectl(*kind)),
+            "helmrelease" => {
+                of(flux.filter(|(kind, _)| *kind == FluxKind::HelmRelease).map(|(_, key)| key), "")
+            }
             "Kind" => flux.map(|(kind, _)| kind.to_string()),
             "name" => of(flux.map(|(_, key)| key), ""),
             "ns" => of(flux.map(|(_, key)| key), "ns"),
@@ -97,11 +107,21 @@ impl Place {
             "secret" => of(self.secret.as_ref(), ""),
             "secret-ns" => of(self.secret.as_ref(), "ns"),
             "controller" => self.controller.clone(),
+            "prune" => self.prune.clone(),
+            "suspended" => self.suspended.clone(),
             "workload" => of(workload.map(|workload| &workload.key), ""),
             "workload-ns" => of(workload.map(|workload| &workload.key), "ns"),
             "workload-kind" => workload.map(|workload| workload.kind.clone()),
             _ => None,
         }
+    }
+}
+
+/// Returns a kind as kubectl has it. `helmchart` alone can be a kind of another group.
+fn kubectl(kind: FluxKind) -> String {
+    match kind {
+        FluxKind::HelmChart => "helmchart.source.toolkit.fluxcd.io".to_owned(),
+        kind => kind.as_str().to_lowercase(),
     }
 }
 
@@ -161,6 +181,17 @@ pub fn secret(message: &str, namespace: &str) -> Option<Key> {
         .or_else(|| quoted("Secret ", ' ').filter(|name| *name != "that"))?;
     let (namespace, name) = found.split_once('/').unwrap_or((namespace, found));
     [namespace, name].iter().all(|text| is_name(text)).then(|| Key::new(namespace, name))
+}
+
+/// Finds the annotation in a message that allows deletions.
+#[must_use]
+pub fn prune(message: &str) -> Option<String> {
+    let is_it = |word: &&str| {
+        word.strip_prefix(PRUNE)
+            .and_then(|rest| rest.strip_prefix('='))
+            .is_some_and(|token| token.chars().all(|letter| letter.is_ascii_alphanumeric()))
+    };
+    message.split([' ', ';', ',']).find(is_it).map(str::to_owned)
 }
 
 /// Finds the controller of Flux that a message names, such as `helm-controller`.

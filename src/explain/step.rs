@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::cause::Component;
 use super::next::Place;
 use crate::api::Reason;
+use crate::release::finding;
 use crate::rollup::{ConditionStatus, Report};
 
 /// One object or condition of a chain.
@@ -54,7 +55,7 @@ pub(super) enum Role {
 impl Step {
     pub(super) fn new(depth: usize, role: Role, what: String, report: &Report, place: Place) -> Self {
         let Report { status, reason, message } = report.clone();
-        let known = Reason::of(&reason);
+        let known = Reason::of(&reason).or_else(|| is_finding(&reason).then_some(Reason::Invalid));
         Self {
             depth,
             what,
@@ -77,10 +78,16 @@ impl Step {
     }
 }
 
+/// Whether a reason is that of a finding in a release.
+pub(super) fn is_finding(reason: &str) -> bool {
+    finding::Reason::ALL.iter().any(|known| known.as_str() == reason)
+}
+
 /// Returns the component that a reason of the operator is about.
 fn of_operator(reason: Reason) -> Option<Component> {
     match reason {
-        Reason::DeliveryFailed | Reason::PushFailed => Some(Component::Delivery),
+        Reason::DeliveryFailed => Some(Component::Writing),
+        Reason::PushFailed => Some(Component::Delivery),
         Reason::PublishFailed | Reason::UpstreamUnavailable => Some(Component::Publishing),
         _ => None,
     }
@@ -116,11 +123,13 @@ fn worst(steps: &[Step]) -> Option<(&Step, &[Step])> {
     found
 }
 
-/// Marks the conditions after the first gate that is not true: they wait for it, and say nothing of their own.
+/// Marks the conditions after the first gate that is not true: they wait for it, and say nothing of their own. A warning about the
+/// gate of upgrades does not wait.
 pub(super) fn mark_unchecked(steps: &mut [Step]) {
     let mut is_after = false;
     for step in steps.iter_mut().filter(|step| step.depth == 0) {
-        step.is_unchecked = is_after && step.status == ConditionStatus::Unknown;
+        let warns = step.known == Some(Reason::NotEnforced);
+        step.is_unchecked = is_after && step.status == ConditionStatus::Unknown && !warns;
         is_after |= step.role == Role::Gate && !step.is_true();
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::advice::{GENERAL, commands};
 use super::cause::{Cause, Component, causes};
 use crate::api::{ConditionType, Reason};
+use crate::release::finding;
 
 /// A word, and what it stands for.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +72,8 @@ pub fn explained(word: &str) -> Option<Explained> {
     let condition = || ConditionType::ALL.into_iter().find(|kind| is_it(kind.as_str())).map(of_condition);
     let cause = || self::causes().find(|cause| is_it(cause.name)).map(of_cause);
     let flux = || OF_FLUX.iter().find(|(word, ..)| is_it(word)).map(of_flux);
-    reason().or_else(condition).or_else(cause).or_else(flux)
+    let finding = || finding::Reason::ALL.into_iter().find(|reason| is_it(reason.as_str())).map(of_finding);
+    reason().or_else(condition).or_else(cause).or_else(flux).or_else(finding)
 }
 
 /// Returns all words, by what they are.
@@ -118,6 +120,14 @@ fn of_cause(cause: &'static Cause) -> Explained {
     }
 }
 
+fn of_finding(reason: finding::Reason) -> Explained {
+    Explained {
+        word: reason.as_str(),
+        is: "a finding in a release, which the message describes",
+        ..of_reason(Reason::Invalid)
+    }
+}
+
 fn of_flux(&(word, components, meaning): &FluxReason) -> Explained {
     Explained {
         word,
@@ -132,7 +142,8 @@ fn of_flux(&(word, components, meaning): &FluxReason) -> Explained {
 /// Returns the components whose messages have the cause of a general reason.
 fn components(reason: Reason) -> &'static [Component] {
     match reason {
-        Reason::DeliveryFailed | Reason::PushFailed => &[Component::Delivery],
+        Reason::DeliveryFailed => &[Component::Writing],
+        Reason::PushFailed => &[Component::Delivery],
         Reason::PublishFailed | Reason::UpstreamUnavailable => &[Component::Publishing],
         _ => &[Component::Chart, Component::Helm, Component::Manifests],
     }
@@ -163,6 +174,11 @@ mod tests {
         let both = vec!["conditions", "reasons of stackflux"];
         let expected = ["accepted", "delivered", "inuse"].map(|word| (word.to_owned(), both.clone()));
         assert_eq!(shared, expected, "a word with two meanings: a reason comes first");
+        assert_eq!(
+            explained("missingfile").map(|found| found.word),
+            Some("MissingFile"),
+            "a finding in a release"
+        );
         assert_eq!(explained("nonsense").map(|found| found.word), None);
     }
 

@@ -40,8 +40,8 @@ reasons! {
         "Wait; if this takes long, check the Cluster's conditions.";
     Unreachable:
         "Cluster API has lost its connection to the cluster's API server.",
-        "Check the Cluster's condition RemoteConnectionProbe; Flux continues with the addons when the connection is \
-        back.";
+        "Check the control plane and its load balancer, and that the management cluster can reach its endpoint; Flux continues \
+        with the addons when the connection is back.";
     Paused:
         "The Cluster is paused, so the operator writes nothing for the Cluster.",
         "To resume, unset spec.paused of the Cluster and remove its annotation cluster.x-k8s.io/paused, whatever its \
@@ -190,7 +190,7 @@ reasons! {
         "No action required.";
     Drifted:
         "Objects of the addon were changed in the workload cluster, and Flux only reports it (driftDetection: warn).",
-        "Find out who changed them; set driftDetection to enabled if Flux is to correct them.";
+        "Find out who changed the objects that the message names; set driftDetection to enabled if Flux is to correct them.";
     Fetched:
         "Flux has fetched exactly the commit that is expected.",
         "No action required.";
@@ -211,7 +211,8 @@ reasons! {
         "Fix what the message names: retries alone have not helped.";
     KindNotInstalled:
         "The chart has an object of a kind that is not installed in the target cluster.",
-        "Install the CRDs of the kind that the message names; for a cluster class, install its infrastructure provider.";
+        "Install what has the kind that the message names: CRDs, or for a cluster class the infrastructure provider; correct apiVersion or \
+        kind in a new release if Kubernetes has them under other names.";
     ManifestInvalid:
         "The chart renders YAML that Flux cannot read, such as a mapping with a duplicate key.",
         "Fix the template of the chart in a new release: no retry helps.";
@@ -226,7 +227,7 @@ reasons! {
         "Wait until Cluster API has created the Secret; if it has another name, set spec.flux.kubeConfig of the ClusterStack.";
     Failed:
         "The reconciliation failed.",
-        "Read the reason and the message, which are Flux's.";
+        "Correct what the message says: Flux or Helm gives it.";
     DeadlineExceeded:
         "The object did not become ready within 20 minutes; Flux keeps retrying.",
         "Fix what the message names: it is Flux's last report, and 20 minutes of retries have not helped.";
@@ -247,7 +248,7 @@ reasons! {
         "No action required; if this takes long, check that the repository's Kustomization has spec.prune.";
     Suspended:
         "The object is suspended, so Flux does not reconcile it and its state is unknown.",
-        "Resume the object when the reason for the suspension is gone.";
+        "Find out who suspended the object and why, and resume it.";
     Terminating:
         "The object is being deleted.",
         "Wait; if this takes long, check that the Flux controller for that kind is running.";
@@ -277,20 +278,21 @@ reasons! {
         "No action required.";
     Invalid:
         "The release or a field of the spec is invalid.",
-        "Read the message, which names the file and the line, or the field.";
+        "Correct what the message names: the field in the spec, or the file in a new release, which `stackflux lint` checks before it \
+        is published.";
     ReleaseClaimed:
         "Two ClusterStacks claim the same release, or the same source beside a GitRepository of a third namespace; the \
         one that has it, otherwise the older one, keeps it.",
-        "Delete one of the ClusterStacks, remove the version from its spec.versions, or refer to a GitRepository in its \
-        own namespace.";
+        "Remove the version from spec.versions of the ClusterStack that does not have it, or delete that ClusterStack; for a source \
+        of a third namespace, refer to a GitRepository in its own namespace.";
     PinUnreachable:
         "Flux can no longer fetch the commit that a release is pinned to.",
         "Restore the commit in the stack repository, or move its Clusters to another release, and protect the branch \
         from history rewrites.";
     PruneBudgetExceeded:
         "More releases or addons are due for deletion than the hourly budget allows, so the others wait.",
-        "Wait until the time in the message, or allow all deletions with the annotation clusterstack.x-k8s.io/prune \
-        that the message gives.";
+        "No action required: the others follow at the time in the message; the annotation that the message gives deletes all of \
+        them now.";
     NoSource:
         "The ClusterStack has no source, and the operator has no default source.",
         "Set spec.source, or start the operator with a default source.";
@@ -332,7 +334,7 @@ reasons! {
     WaitingForClusterAPI:
         "The Cluster has another Kubernetes version than its control plane, and Cluster API has not come so far that it \
         waits for the addons.",
-        "Read the message, which has Cluster API's words: it waits for a healthy control plane and valid variables; if it \
+        "Correct what Cluster API says in the message: a patch or variable of the class, or a control plane that is not healthy; if it \
         says nothing for minutes, check that Cluster API runs with the feature gate RuntimeSDK.";
     WaitingForAddons:
         "Cluster API waits with the upgrade until the addons that belong before it are upgraded.",

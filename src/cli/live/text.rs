@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::cli::output::NOTHING;
 use crate::explain::operator::OperatorDown;
+use crate::explain::snapshot::Snapshot;
 
 /// Formats an age like kubectl: in the largest unit of which it has at least two.
 pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
@@ -24,8 +25,18 @@ pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String 
 pub(in crate::cli) fn operator_down(OperatorDown(lease): &OperatorDown, now: Timestamp) -> String {
     let (key, renewed, age) = (&lease.key, lease.renewed, age(Some(lease.renewed), now));
     format!(
-        "the operator's Lease {key} was last renewed {age} ago, at {renewed:.0}: no operator runs, and what follows is as old; \
-         check kubectl get pods -n {} -l app.kubernetes.io/name=stackflux, and delete the Lease if no operator is to run there",
+        "the operator's Lease {key} was last renewed {age} ago, at {renewed:.0}: no operator runs, and what follows is as old\n  \
+         kubectl get pods -n {} -l app.kubernetes.io/name=stackflux",
         key.namespace
     )
+}
+
+/// Says that everything is ready, or was when an operator last ran.
+pub(in crate::cli) fn all_ready(snapshot: &Snapshot) -> String {
+    let place = snapshot.place();
+    if snapshot.operators_down.is_empty() {
+        format!("Everything is ready{place}.\n")
+    } else {
+        format!("Everything was ready{place} when an operator last ran.\n")
+    }
 }

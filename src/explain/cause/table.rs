@@ -9,8 +9,8 @@ use super::Cause;
 const KUBECONFIG: &str = "clusterctl get kubeconfig {cluster} -n {cluster-ns} > {cluster}.kubeconfig";
 const DESCRIBE: &str =
     "kubectl --kubeconfig {cluster}.kubeconfig -n {workload-ns} describe {workload-kind} {workload}";
-const PODS: &str =
-    "kubectl --kubeconfig {cluster}.kubeconfig get pods -A --field-selector=status.phase!=Running";
+const PODS: &str = "kubectl --kubeconfig {cluster}.kubeconfig get pods -A";
+const WARNINGS: &str = "kubectl --kubeconfig {cluster}.kubeconfig events -A --types=Warning";
 const CLUSTER: &str = "clusterctl describe cluster {cluster} -n {cluster-ns}";
 const SECRET: &str = "kubectl get secret {secret} -n {secret-ns}";
 const SOURCE: &str = "kubectl describe {kind} {name} -n {ns}";

@@ -18,7 +18,7 @@ fn message_about_a_source_proves_its_cause() {
         ),
         (Component::Git, "failed to clone: repository not found: Repository not found", "RepositoryNotFound"),
         (Component::Git, "couldn't find remote ref \"refs/heads/main\"", "RevisionNotFound"),
-        (Component::Git, "unable to resolve commit object for '0123': object not found", "RevisionNotFound"),
+        (Component::Git, "unable to resolve commit object for '0123': object not found", "CommitNotFound"),
         (Component::Git, "dial tcp: lookup git.example.org: no such host", "ServerUnreachable"),
         (
             Component::Oci,
@@ -28,7 +28,7 @@ fn message_about_a_source_proves_its_cause() {
         (
             Component::Oci,
             "GET http://r/v2/a/manifests/1: MANIFEST_UNKNOWN: manifest unknown",
-            "RevisionNotFound",
+            "ArtifactNotFound",
         ),
         (
             Component::Oci,
@@ -53,6 +53,11 @@ fn message_of_the_operator_proves_its_cause() {
             Component::Delivery,
             "the Git server refuses the commit on branch main: protected branch",
             "BranchProtected",
+        ),
+        (
+            Component::Writing,
+            "helmreleases \"one.cni\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no",
+            "WriteRefusedByPolicy",
         ),
         (
             Component::Publishing,

@@ -110,12 +110,17 @@ impl Chain {
         let stack = release.and_then(|(namespace, release)| snapshot.stack_of(&namespace, &release));
         let stack = stack.filter(|stack| stack.spec.suspend).map(Key::of);
         let addon = member.addon.as_ref().filter(|addon| addon.spec.suspend);
-        let suspended =
-            [stack.map(|key| format!("ClusterStack {key}")), addon.map(|_| "ClusterAddon".to_owned())];
-        for what in suspended.into_iter().flatten() {
+        let named = |kind: &str, Key { namespace, name }: &Key| format!("{kind} {name} -n {namespace}");
+        let suspended = [
+            stack.map(|key| (format!("ClusterStack {key}"), named("clusterstack", &key))),
+            addon.map(|_| ("ClusterAddon".to_owned(), named("cluster", of))),
+        ];
+        for (what, named) in suspended.into_iter().flatten() {
             let text = "stackflux changes nothing in this cluster until it is resumed";
             let report = Report::new(ConditionStatus::Unknown, Reason::Suspended.as_str(), text);
-            self.add(0, Role::Part, format!("{what} spec.suspend"), &report);
+            let mut step = self.step(0, Role::Part, format!("{what} spec.suspend"), &report);
+            step.place.suspended = Some(named);
+            self.steps.push(step);
         }
     }
 

@@ -12,8 +12,8 @@ use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
 
 impl Chain {
-    /// Adds a step with a report of Flux. Its reason is not used for advice: what the message proves is, and the reason of the
-    /// step that the object delivers.
+    /// Adds a step with a report of Flux. Its reason is not used for advice, unless it is suspended: what the message proves is, and
+    /// the reason of the step that the object delivers.
     fn add_flux(
         &mut self,
         depth: usize,
@@ -34,7 +34,7 @@ impl Chain {
             ..step.place
         };
         step.place = place;
-        step.known = None;
+        step.known = Some(Reason::Suspended).filter(|reason| reason.as_str() == report.reason);
         step.component = Some(Component::from(kind));
         self.steps.push(step);
     }

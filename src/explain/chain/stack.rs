@@ -1,7 +1,7 @@
 //! The chain of a `ClusterStack`.
 
-use super::{Chain, cluster, issues, present, since};
-use crate::api::{ClusterStack, ConditionType, Reason};
+use super::{Chain, cluster, present, since};
+use crate::api::{ClusterStack, ClusterStackRelease, ConditionType, Reason};
 use crate::explain::cause::Component;
 use crate::explain::flux::{catalog, is_true};
 use crate::explain::next::Place;
@@ -36,13 +36,21 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     let whole = ready(&stack.metadata, conditions);
     let reports = present(&stack.metadata, conditions, &CONDITIONS);
     if stack.spec.suspend {
-        chain.add(0, Role::Part, "spec.suspend".to_owned(), &suspended());
+        let mut step = chain.step(0, Role::Part, "spec.suspend".to_owned(), &suspended());
+        step.place.suspended = Some(format!("clusterstack {} -n {}", key.name, key.namespace));
+        chain.steps.push(step);
     }
     // With delivery through Git, the source is delivered, too.
     let is_delivered = |(kind, report): &(ConditionType, Report)| {
         *kind != ConditionType::Delivered || report.status != ConditionStatus::False
     };
     let is_first = reports.iter().all(is_delivered);
+    // The readiness of Clusters is no part of Ready.
+    let is_own = |(kind, _): &&(ConditionType, Report)| *kind != ConditionType::ClustersReady;
+    if !is_true(&whole) && reports.iter().filter(is_own).all(|(_, report)| is_true(report)) {
+        chain.add(0, Role::Gate, ConditionType::Ready.to_string(), &whole);
+        chain.failing_releases(snapshot, stack);
+    }
     for (kind, report) in &reports {
         let is_gate = is_first && *kind == ConditionType::SourceReady;
         let role = if is_gate { Role::Gate } else { Role::Part };
@@ -53,9 +61,6 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
         if !is_true(report) {
             chain.below(snapshot, stack, *kind);
         }
-    }
-    if issues(&reports).next().is_none() && !is_true(&whole) {
-        chain.add(0, Role::Gate, ConditionType::Ready.to_string(), &whole);
     }
     let of_clusters = reports.iter().find(|(kind, _)| *kind == ConditionType::ClustersReady);
     let are_clusters_ready = of_clusters.is_none_or(|(_, report)| is_true(report));
@@ -68,9 +73,29 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
 pub(super) fn secret_of(stack: &ClusterStack, kind: ConditionType) -> Option<Key> {
     let named = match kind {
         ConditionType::Delivered => stack.spec.delivery.git.as_ref()?.secret_ref.as_ref()?,
+        // The operator pushes with the Secret for pushing, or with that of the source.
+        ConditionType::ReleasesPublished => {
+            let source = stack.spec.source.as_ref()?;
+            let own = source.upstream.as_ref()?.push_secret_ref.as_ref();
+            own.or(source.git.as_ref().and_then(|git| git.secret_ref.as_ref()))?
+        }
         _ => return None,
     };
     Some(Key::new(&Key::of(stack).namespace, &named.name))
+}
+
+/// Returns the releases of a `ClusterStack`.
+fn releases<'s>(
+    snapshot: &'s Snapshot,
+    stack: &ClusterStack,
+) -> impl Iterator<Item = &'s ClusterStackRelease> {
+    let of = Key::of(stack);
+    let namespace = of.namespace.clone();
+    let is_its = move |name: &ReleaseName| {
+        snapshot.stack_of(&of.namespace, name).is_some_and(|found| Key::of(found) == of)
+    };
+    let here = snapshot.releases.iter().filter(move |(key, _)| key.namespace == namespace);
+    here.filter(move |(key, _)| key.name.parse().is_ok_and(|name| is_its(&name))).map(|(_, release)| release)
 }
 
 fn suspended() -> Report {
@@ -87,22 +112,19 @@ impl Chain {
                     self.flux(1, snapshot, FluxKind::GitRepository, &source);
                 }
             }
-            ConditionType::ReleasesSynced | ConditionType::ClusterClassesReady => {
-                self.releases(snapshot, stack, kind);
+            ConditionType::ClusterClassesReady => {
+                releases(snapshot, stack).for_each(|release| self.release(snapshot, 1, release));
             }
             ConditionType::ClustersReady => self.clusters(snapshot, stack),
             _ => {}
         }
     }
 
-    fn releases(&mut self, snapshot: &Snapshot, stack: &ClusterStack, kind: ConditionType) {
-        let of = Key::of(stack);
-        let is_its = |name: &ReleaseName| {
-            snapshot.stack_of(&of.namespace, name).is_some_and(|found| Key::of(found) == of)
-        };
-        for (key, release) in snapshot.releases.iter().filter(|(key, _)| key.namespace == of.namespace) {
-            if key.name.parse().is_ok_and(|name| is_its(&name)) && kind == ConditionType::ClusterClassesReady
-            {
+    /// Adds the releases that are not ready.
+    fn failing_releases(&mut self, snapshot: &Snapshot, stack: &ClusterStack) {
+        for release in releases(snapshot, stack) {
+            let conditions = release.status.as_ref().map(|status| &status.conditions);
+            if !is_true(&ready(&release.metadata, conditions)) {
                 self.release(snapshot, 1, release);
             }
         }

@@ -76,6 +76,9 @@ fn printed(snapshot: &Snapshot, found: &[Chain]) -> String {
             _ => _ = write!(said, "\n{}", plain(&text::chain::answer(chain, snapshot.now(), None))),
         }
     }
+    if found.is_empty() {
+        said.push_str(&text::all_ready(snapshot));
+    }
     write!(said, "\n$ stackflux status\n{}", super::table(&fleet(snapshot))).unwrap();
     let conditions = conditions(snapshot);
     write!(said, "\nConditions:\n{conditions}").unwrap();
@@ -114,9 +117,12 @@ fn conditions(snapshot: &Snapshot) -> String {
 /// Returns what an explanation lacks: what is wrong, since when, what to do, or the next command with the names of the object.
 fn lacks(chain: &Chain, namespace: &str) -> Vec<&'static str> {
     let Some(action) = &chain.action else { return vec!["an action"] };
-    // A controller of Flux has a Deployment in Flux's namespace, and a CRD is in none.
-    let elsewhere =
-        ["deployment/helm-controller -n flux-system", "get crd helmreleases.helm.toolkit.fluxcd.io"];
+    // A controller of Flux has a Deployment in Flux's namespace; a CRD and a policy are in none.
+    let elsewhere = [
+        "deployment/helm-controller -n flux-system",
+        "get crd helmreleases.helm.toolkit.fluxcd.io",
+        "get validatingadmissionpolicies",
+    ];
     let names =
         [format!("-n {namespace}")].into_iter().chain(elsewhere.map(str::to_owned)).collect::<Vec<_>>();
     let has_names =

@@ -9,7 +9,7 @@ use crate::cli::prose::Prose;
 use crate::cli::terminal::{BOLD, GREEN, RED, YELLOW};
 use crate::explain::chain::{Chain, Innermost, OtherCause};
 use crate::explain::step::Step;
-use crate::release::finding::Printable;
+use crate::release::finding::{Printable, listed};
 use crate::rollup::ConditionStatus;
 
 /// Minimum length of a message that is printed only once, in bytes: shorter ones say little, and can be part of another word.
@@ -42,6 +42,10 @@ fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
         let explain = action.cause.map(|cause| format!(" (stackflux explain {cause})")).unwrap_or_default();
         prose.line(&format!("{BOLD}What to do:{BOLD:#} {}{explain}", action.text));
         action.commands.iter().for_each(|command| prose.command(command));
+    }
+    if !chain.also.is_empty() {
+        let text = format!("Also not ready because of this: {}", listed(&chain.also, MAX_OTHERS));
+        prose.line(&Printable(&text).to_string());
     }
     add_others(prose, &chain.others);
 }

@@ -1,8 +1,16 @@
 //! Causes in messages about addons: what Flux needs, what a chart or manifests have wrong, and the workload cluster.
 
-use super::{CLUSTER, DESCRIBE, KUBECONFIG, LOGS, PODS, SECRET};
+use super::{CLUSTER, DESCRIBE, KUBECONFIG, LOGS, PODS, SECRET, WARNINGS};
 use crate::explain::cause::Cause;
-use crate::explain::cause::Component::{Chart, Delivery, Git, Helm, Manifests, Oci};
+use crate::explain::cause::Component::{Chart, Git, Helm, Manifests, Oci, Writing};
+
+/// The texts of admission.
+const POLICIES: &[&[&str]] = &[
+    &["denied the request"],
+    &["denied request"],
+    &["ValidatingAdmissionPolicy"],
+    &["violates PodSecurity"],
+];
 
 /// An earlier row wins.
 pub(super) const ADDONS: &[Cause] = &[
@@ -55,9 +63,9 @@ pub(super) const ADDONS: &[Cause] = &[
     Cause {
         name: "FieldImmutable",
         meaning: "The new version changes a field that Kubernetes never changes in an existing object.",
-        action: "Delete the object that the message names, so that Flux creates it again, or keep the field in a new release; \
-                 the deletion stops the workload for a moment.",
-        commands: &[KUBECONFIG, LOGS],
+        action: "Keep the field as it was in a new release; if the object that the message names holds no data, you can also delete \
+                 it in the cluster and let Flux install it again.",
+        commands: &[KUBECONFIG, "flux reconcile helmrelease {helmrelease} -n {ns} --reset", LOGS],
         of: &[Helm, Manifests],
         proofs: &[&["field is immutable"], &["updates to statefulset spec for fields other than"]],
     },
@@ -86,28 +94,38 @@ pub(super) const ADDONS: &[Cause] = &[
             KUBECONFIG,
             "kubectl --kubeconfig {cluster}.kubeconfig get validatingwebhookconfigurations,mutatingwebhookconfigurations",
         ],
-        of: &[Helm, Manifests, Delivery],
+        of: &[Helm, Manifests, Writing],
         proofs: &[&["failed calling webhook"]],
+    },
+    Cause {
+        name: "WriteRefusedByPolicy",
+        meaning: "An admission policy or webhook of the management cluster refuses what the operator writes.",
+        action: "Make an exception for the objects of stackflux in the policy of the management cluster that the message names.",
+        commands: &[
+            "kubectl get validatingadmissionpolicies,validatingwebhookconfigurations,mutatingwebhookconfigurations",
+        ],
+        of: &[Writing],
+        proofs: POLICIES,
     },
     Cause {
         name: "RefusedByPolicy",
         meaning: "An admission policy or webhook of the cluster refuses an object.",
-        action: "Change what the policy refuses in a new release or in the values, or make an exception in the policy.",
-        commands: &[LOGS],
-        of: &[Helm, Manifests, Delivery],
-        proofs: &[
-            &["denied the request"],
-            &["denied request"],
-            &["ValidatingAdmissionPolicy"],
-            &["violates PodSecurity"],
+        action: "Change what the policy refuses in a new release or in the values, or make an exception in the policy that the message \
+                 names.",
+        commands: &[
+            KUBECONFIG,
+            "kubectl --kubeconfig {cluster}.kubeconfig get validatingadmissionpolicies,validatingwebhookconfigurations",
+            LOGS,
         ],
+        of: &[Helm, Manifests],
+        proofs: POLICIES,
     },
     Cause {
         name: "QuotaExceeded",
         meaning: "A quota of the cluster does not allow the object.",
         action: "Raise the quota that the message names, or make room in its namespace.",
         commands: &[KUBECONFIG, "kubectl --kubeconfig {cluster}.kubeconfig get resourcequotas -A"],
-        of: &[Helm, Manifests, Delivery],
+        of: &[Helm, Manifests, Writing],
         proofs: &[&["exceeded quota"]],
     },
     Cause {
@@ -115,7 +133,7 @@ pub(super) const ADDONS: &[Cause] = &[
         meaning: "The account with which Flux works may not do this.",
         action: "Grant the account that the message names what it asks for.",
         commands: &[LOGS],
-        of: &[Git, Oci, Chart, Helm, Manifests, Delivery],
+        of: &[Git, Oci, Chart, Helm, Manifests, Writing],
         proofs: &[&["is forbidden: User"]],
     },
     Cause {
@@ -123,7 +141,7 @@ pub(super) const ADDONS: &[Cause] = &[
         meaning: "The API server refuses an object: a field of it is invalid.",
         action: "Correct the field that the message names, in a new release.",
         commands: &[LOGS],
-        of: &[Helm, Manifests, Delivery],
+        of: &[Helm, Manifests, Writing],
         proofs: &[
             &["is invalid: "],
             &["dry-run failed (Invalid)"],
@@ -169,7 +187,7 @@ pub(super) const ADDONS: &[Cause] = &[
                  itself.",
         commands: &[
             CLUSTER,
-            "kubectl get cluster {cluster} -n {cluster-ns} -o jsonpath='{.spec.controlPlaneEndpoint}'",
+            "kubectl get clusters.cluster.x-k8s.io {cluster} -n {cluster-ns} -o jsonpath='{.spec.controlPlaneEndpoint}'",
         ],
         of: &[Helm, Manifests],
         proofs: &[
@@ -186,9 +204,9 @@ pub(super) const ADDONS: &[Cause] = &[
     Cause {
         name: "WorkloadsNotReady",
         meaning: "Workloads of the addon did not become ready in time.",
-        action: "Look at the workloads that the message names, and at the events of their Pods: an image that cannot be pulled, \
-                 nodes without room, or a crash.",
-        commands: &[KUBECONFIG, DESCRIBE, PODS],
+        action: "Look at the workloads that the message names, or if it names none at the Pods that are not ready, and at their \
+                 events: an image that cannot be pulled, nodes without room, or a crash.",
+        commands: &[KUBECONFIG, DESCRIBE, PODS, WARNINGS],
         of: &[Helm, Manifests],
         proofs: &[
             &["timeout waiting for: ["],

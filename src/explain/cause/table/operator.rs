@@ -9,7 +9,7 @@ pub(super) const OPERATOR: &[Cause] = &[
     Cause {
         name: "TokenRefused",
         meaning: "The Git server or the forge refuses the token, password or key of the operator: it is wrong or has expired.",
-        action: "Put a valid one into the Secret that the ClusterStack names; the operator reads it again within a minute.",
+        action: "Put a valid token, password or key into the Secret that the ClusterStack names; the operator reads it again within a minute.",
         commands: &[SECRET, "kubectl describe clusterstack {stack} -n {stack-ns}"],
         of: &[Delivery, Publishing],
         proofs: &[

@@ -10,7 +10,8 @@ pub(super) const SOURCES: &[Cause] = &[
     Cause {
         name: "SecretNotFound",
         meaning: "The Secret that the source names does not exist in its namespace.",
-        action: "Create the Secret that the message names, or correct spec.secretRef of the source.",
+        action: "Create the Secret that the message names, or name another one where the source is set: in spec.source or \
+                 spec.components of the ClusterStack, or in a GitRepository of your own.",
         commands: &[SECRET, SOURCE],
         of: &[Git, Oci],
         proofs: &[&["failed to get secret"], &["secrets \"", "not found"]],
@@ -18,7 +19,7 @@ pub(super) const SOURCES: &[Cause] = &[
     Cause {
         name: "CredentialsRefused",
         meaning: "The server refuses the credentials: they are missing, wrong or expired.",
-        action: "Put a valid token, password or key into the Secret that the source names; Flux tries again by itself.",
+        action: "Put a valid token, password or key into the Secret of the source; Flux tries again by itself.",
         commands: &[SECRET, SOURCE, FETCH],
         of: &[Git, Oci],
         proofs: &[
@@ -54,7 +55,8 @@ pub(super) const SOURCES: &[Cause] = &[
     Cause {
         name: "RepositoryNotFound",
         meaning: "The server has no such repository, or the credentials give no access to it.",
-        action: "Correct the URL of the source, or give its account access to the repository.",
+        action: "Correct the URL where the source is set (spec.source or spec.components of the ClusterStack, or a release), or give \
+                 its account access to the repository.",
         commands: &[SOURCE],
         of: &[Git, Oci],
         proofs: &[
@@ -67,17 +69,29 @@ pub(super) const SOURCES: &[Cause] = &[
     },
     Cause {
         name: "RevisionNotFound",
-        meaning: "The repository does not have the branch, tag, commit or digest.",
-        action: "Restore it in the repository, or correct spec.ref of the source.",
+        meaning: "The repository does not have the branch or tag.",
+        action: "Restore the branch or tag, or name another one in spec.source of the ClusterStack or in the GitRepository \
+                 of your own.",
         commands: &[SOURCE],
         of: &[Git, Oci],
-        proofs: &[
-            &["couldn't find remote ref"],
-            &["reference not found"],
-            &["unable to resolve commit object"],
-            &["MANIFEST_UNKNOWN"],
-            &["no match found for semver"],
-        ],
+        proofs: &[&["couldn't find remote ref"], &["reference not found"], &["no match found for semver"]],
+    },
+    Cause {
+        name: "CommitNotFound",
+        meaning: "The repository does not have the commit: its history was rewritten.",
+        action: "Restore the commit in the repository under any branch, or move the Clusters of the release to another one.",
+        commands: &[SOURCE],
+        of: &[Git],
+        proofs: &[&["unable to resolve commit object"]],
+    },
+    Cause {
+        name: "ArtifactNotFound",
+        meaning: "The registry does not have the artifact that a component names by its digest.",
+        action: "Push the artifact with that digest to the registry again, or name another version of the component: in a new \
+                 release, or in spec.components of the ClusterStack.",
+        commands: &[SOURCE, "kubectl describe clusterstackrelease {release} -n {release-ns}"],
+        of: &[Oci],
+        proofs: &[&["MANIFEST_UNKNOWN"]],
     },
     Cause {
         name: "SignatureInvalid",
@@ -132,7 +146,9 @@ pub(super) const SOURCES: &[Cause] = &[
         name: "ContentNotFound",
         meaning: "The Flux object that has the content does not exist.",
         action: "Wait a minute for the operator to create it; if it stays away, check that the operator runs.",
-        commands: &["kubectl get gitrepositories,ocirepositories,helmcharts -n {ns}"],
+        commands: &[
+            "kubectl get gitrepositories,ocirepositories,helmcharts.source.toolkit.fluxcd.io -n {ns}",
+        ],
         of: &[Chart, Helm, Manifests],
         proofs: &[&["source.toolkit.fluxcd.io \"", "not found"]],
     },
@@ -140,7 +156,9 @@ pub(super) const SOURCES: &[Cause] = &[
         name: "ChartNotReady",
         meaning: "Flux has not packaged the chart of the addon.",
         action: "Look at the HelmChart that the message names, and at its source: the addon follows by itself.",
-        commands: &["kubectl get helmcharts,gitrepositories,ocirepositories -n {release-ns}"],
+        commands: &[
+            "kubectl get helmcharts.source.toolkit.fluxcd.io,gitrepositories,ocirepositories -n {release-ns}",
+        ],
         of: &[Helm],
         proofs: &[&["HelmChart '", "is not ready"], &["OCIRepository '", "is not ready"]],
     },
