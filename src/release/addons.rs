@@ -113,8 +113,7 @@ fn read_addon(
     if files.get(&format!("{path}/Chart.yaml")).is_none() {
         let own = format!("{path}/{OWN_TEMPLATE}");
         if files.get(&own).is_some() {
-            let message =
-                "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
+            let message = "no Chart.yaml: an addon of plain manifests takes no values, and Flux would apply this file as a manifest";
             let hint = format!("add a Chart.yaml to make {path} a chart, or remove the file");
             findings.push(Finding::error(Reason::InvalidTemplate, &own, message).hint(hint));
         }

@@ -2,7 +2,8 @@
 
 use super::Chain;
 use crate::api::Reason;
-use crate::explain::cause::Component;
+use crate::explain::advice::GENERAL;
+use crate::explain::cause::{Component, proven};
 use crate::explain::flux::{FluxObject, is_true};
 use crate::explain::next::{Place, secret};
 use crate::explain::snapshot::Snapshot;
@@ -12,8 +13,8 @@ use crate::names::Key;
 use crate::rollup::{ConditionStatus, Report};
 
 impl Chain {
-    /// Adds a step with a report of Flux. Its reason is not used for advice, unless it is suspended: what the message proves is, and
-    /// the reason of the step that the object delivers.
+    /// Adds a step with a report on a Flux object. The advice is about what its message proves, otherwise about its reason if that is
+    /// specific, and otherwise about the step that the object delivers.
     fn add_flux(
         &mut self,
         depth: usize,
@@ -34,8 +35,11 @@ impl Chain {
             ..step.place
         };
         step.place = place;
-        step.known = Some(Reason::Suspended).filter(|reason| reason.as_str() == report.reason);
-        step.component = Some(Component::from(kind));
+        let component = Component::from(kind);
+        let is_specific = |reason: &Reason| !GENERAL.contains(reason);
+        let is_proven = proven(component, &report.message).is_some();
+        step.known = Reason::of(&report.reason).filter(is_specific).filter(|_| !is_proven);
+        step.component = Some(component);
         self.steps.push(step);
     }
 

@@ -246,7 +246,7 @@ fn dependency_without_source_is_refused() {
 fn values_for_plain_manifests_are_refused() {
     let path = "cluster-addon/storage-classes/overwrite.yaml";
     let finding = Stack::good().with(path, "a: 1\n").refused();
-    let message = "an addon of plain manifests takes no values: Flux would apply this file as a manifest";
+    let message = "no Chart.yaml: an addon of plain manifests takes no values, and Flux would apply this file as a manifest";
     expect(&finding, Reason::InvalidTemplate, path, None, message);
 }
 

@@ -13,10 +13,11 @@ use series::{Course, Scrape};
 /// Nothing listens there.
 const NOWHERE: &str = "127.0.0.1:1";
 /// ClusterStacks with a source or a destination that fails, each with the condition that says so, and its reason.
-const BROKEN: [(&str, &str, &str); 3] = [
+const BROKEN: [(&str, &str, &str); 4] = [
     ("no-source", "SourceReady", "GitOperationFailed"),
     ("no-upstream", "ReleasesPublished", "UpstreamUnavailable"),
     ("no-delivery", "Delivered", "PushFailed"),
+    ("no-secret", "Delivered", "SecretInvalid"),
 ];
 /// ClusterStacks whose registry never answers.
 const SILENT: [&str; 2] = ["silent-one", "silent-two"];
@@ -120,6 +121,8 @@ fn break_everything(scenario: &Scenario<'_>, silent: &str) {
     apply_stack(scenario, "no-upstream", 21, &upstream(scenario, NOWHERE));
     let git = json!({"url": format!("http://{NOWHERE}/none"), "path": "stacks"});
     apply_stack(scenario, "no-delivery", 22, &json!({"delivery": {"mode": "Git", "git": git}}));
+    let git = json!({"url": scenario.url(), "path": "stacks", "secretRef": {"name": "missing"}});
+    apply_stack(scenario, "no-secret", 25, &json!({"delivery": {"mode": "Git", "git": git}}));
     scenario.refuse("helmreleases", &scenario.object("a", "ccm"));
     scenario.set_endpoint("a", "refused.example.org");
 

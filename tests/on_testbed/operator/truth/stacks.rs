@@ -70,6 +70,20 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
         reason: "Invalid",
         ..PLAIN
     },
+    StackSituation {
+        name: "chart-missing",
+        versions: &["v1", "v2"],
+        prepare: without_chart,
+        reason: "Invalid",
+        ..PLAIN
+    },
+    StackSituation {
+        name: "provider-kinds",
+        prepare: unknown_machines,
+        object: ("clusterstackrelease", V1),
+        reason: "KindNotInstalled",
+        ..PLAIN
+    },
     StackSituation { name: "mutated", make: Some(mutated), reason: "ReleaseMutated", ..PLAIN },
     StackSituation {
         name: "frozen",
@@ -123,6 +137,21 @@ pub(super) static STACK_SITUATIONS: &[StackSituation] = &[
 
 fn without_metadata(of: &Scenario) {
     fs::remove_file(of.path(&format!("releases/{V2}/metadata.yaml"))).unwrap();
+}
+
+fn without_chart(of: &Scenario) {
+    let chart = format!("releases/{V2}/cluster-addon/{}/Chart.yaml", of.addon("app"));
+    fs::remove_file(of.path(&chart)).unwrap();
+}
+
+/// The cluster class has a template of an infrastructure provider that is not installed.
+fn unknown_machines(of: &Scenario) {
+    let template = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "VSphereMachineTemplate",
+        "metadata": {"name": "control-plane-{{ .Chart.Version }}"}, "spec": {},
+    });
+    let file = of.path(&format!("releases/{V1}/cluster-class/templates/machines.yaml"));
+    fs::write(file, template.to_string()).unwrap();
 }
 
 /// The content of a release in use changes in its directory.
