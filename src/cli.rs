@@ -10,6 +10,7 @@ mod clusters;
 mod completion;
 mod crds;
 mod diff;
+mod doctor;
 mod eject;
 mod error;
 mod events;
@@ -97,6 +98,7 @@ enum Command {
     Resume(suspend::Resume),
     #[command(subcommand)]
     Gate(gate::Command),
+    Doctor(doctor::Arguments),
     Install(install::Arguments),
     Crds(crds::Arguments),
     Operator(Box<operator::Arguments>),
@@ -195,6 +197,7 @@ fn run(command: Command) -> CommandResult {
         Command::Suspend(arguments) => suspend::suspend(&arguments),
         Command::Resume(arguments) => suspend::resume(&arguments),
         Command::Gate(command) => gate::run(&command),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Install(arguments) => install::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Operator(arguments) => operator::run(*arguments),

@@ -4,6 +4,8 @@
 //! reads only the fields of kustomize that these have; `tests/on_testbed/installation/export.rs` compares the result with
 //! that of kustomize.
 
+pub mod lease;
+pub mod rights;
 #[cfg(test)]
 mod tests;
 

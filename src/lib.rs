@@ -57,6 +57,7 @@
 //! | Which conditions does an object of ours get? | [`cluster_stack`](rollup::cluster_stack::cluster_stack), [`cluster_stack_release`](rollup::cluster_stack_release()), [`cluster_addon`](rollup::cluster_addon()) |
 //! | Which files of a repository change? | [`sink::update::update`] |
 //! | May a release be promoted after its soak? | [`promote::soak::check`] |
+//! | Is an installation well, and what must a cluster have before? | [`explain::doctor::installed`], [`explain::doctor::before_install`] |
 //! | Which process may write? | `runtime::lease::decide`; each write passes `runtime::lease::Fence` |
 //!
 //! # Where to begin
@@ -82,6 +83,7 @@
 //! | a reason to write, delete or keep an object of a Cluster | [`addons`] |
 //! | what a status of Flux means | [`rollup`] |
 //! | what a message of Flux proves, and what to do about it | [`explain::cause`] |
+//! | something that can be wrong with an installation | [`explain::doctor`] |
 //! | another place that has releases | `source`, an implementation of `source::origin::Origin`, named in `source::address` |
 //! | another proof of who made a release | `verify`, asked for in `source::oci::signatures` |
 //! | another place for plans | [`sink`] |

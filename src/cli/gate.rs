@@ -15,8 +15,8 @@ use crate::api::labels::OPEN_UPGRADE_GATE;
 use crate::api::{ClusterAddon, ClusterStack, ConditionType};
 use crate::foreign::capi::Cluster;
 use crate::foreign::capi::upgrade::UPGRADE_HOOK;
+use crate::installation::lease::is_lease;
 use crate::names::Key;
-use crate::operator::process::is_lease;
 
 /// Control the gates that delay Kubernetes upgrades of clusters
 ///
@@ -185,7 +185,7 @@ fn leader(lease: &Lease, now: jiff::Timestamp) -> Option<&str> {
 mod tests {
     use serde_json::json;
 
-    use crate::operator::process::LEASE;
+    use crate::installation::lease::LEASE;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 
 mod advice;
 pub(super) mod events;
-mod lists;
+pub(super) mod lists;
 pub(super) mod loaded;
 pub(super) mod prepared;
 pub(super) mod present;

@@ -4,9 +4,7 @@ use serde::Serialize;
 
 use super::output::{Format, print};
 use super::{CommandResult, Outcome};
-
-/// The oldest version of Flux that has every field that stackflux writes.
-const FLUX: &str = "2.9";
+use crate::foreign::flux::definition::MINIMUM_FLUX;
 
 /// Print the version of stackflux, and the oldest version of Flux that it works with
 #[derive(Debug, clap::Args)]
@@ -27,7 +25,7 @@ struct Versions {
 }
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
-    let versions = Versions { version: env!("CARGO_PKG_VERSION"), minimum_flux_version: FLUX };
+    let versions = Versions { version: env!("CARGO_PKG_VERSION"), minimum_flux_version: MINIMUM_FLUX };
     print(&versions, arguments.output, |found| {
         format!("stackflux {}\nneeds Flux {} or newer\n", found.version, found.minimum_flux_version)
     })?;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
 
+use crate::installation::lease::is_lease;
 use crate::names::Key;
 use crate::rollup::LEASE_TIMEOUT;
 
@@ -14,6 +16,24 @@ pub struct OperatorLease {
     pub key: Key,
     /// Time of its last renewal.
     pub renewed: Timestamp,
+    /// The process that holds it; empty if none does.
+    pub holder: String,
+    /// Time at which that process acquired it.
+    pub acquired: Option<Timestamp>,
+}
+
+impl OperatorLease {
+    /// Reads a Lease; `None` if it is that of another program, or was never renewed.
+    #[must_use]
+    pub fn of(lease: &Lease) -> Option<Self> {
+        let spec = lease.spec.as_ref().filter(|_| lease.metadata.name.as_deref().is_some_and(is_lease))?;
+        Some(Self {
+            key: Key::of(lease),
+            renewed: spec.renew_time.as_ref()?.0,
+            holder: spec.holder_identity.clone().unwrap_or_default(),
+            acquired: spec.acquire_time.as_ref().map(|time| time.0),
+        })
+    }
 }
 
 /// An operator that does not renew its Lease: what its objects say is as old as that.
@@ -45,6 +65,8 @@ mod tests {
         let lease = |namespace: &str, name: &str, time: &str| OperatorLease {
             key: Key::new(namespace, name),
             renewed: at(time),
+            holder: "a".to_owned(),
+            acquired: None,
         };
         let down = |leases: &[OperatorLease], time: &str| {
             let found = down(leases, at(time)).into_iter().map(|OperatorDown(lease)| lease.key.to_string());

@@ -22,8 +22,8 @@ use super::metrics::Metrics;
 use super::settings::{BuiltinSettings, Settings};
 use crate::api::labels::FIELD_MANAGER;
 use crate::git;
+use crate::installation::lease::lease_name;
 use crate::names::{NameError, Namespace};
-use crate::release::Digest;
 use crate::runtime::client::{self, ConnectError, Connected};
 use crate::runtime::health::{Readiness, ServeError, listen, serve_health, serve_metrics};
 use crate::runtime::lease::{Candidate, Fence, Holding, LeaseError};
@@ -31,8 +31,6 @@ use crate::runtime::shutdown::{self, Ender, Shutdown};
 use crate::runtime::tasks::{FirstEnd, TaskError, Tasks};
 use crate::serve::{Certificate, CertificateError, GitServer, ServerLimits};
 
-/// The name of the Lease.
-pub const LEASE: &str = "stackflux-leader-election";
 /// Time for running reconciles to finish. By default Kubernetes kills the process after 30 seconds, and the Lease must be
 /// released before.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -212,20 +210,6 @@ async fn lost(holding: &mut Option<Holding>) -> LeaseError {
         Some(holding) => holding.lost().await,
         None => std::future::pending().await,
     }
-}
-
-/// Whether a Lease with this name is one of stackflux's operators: each shard has its own.
-#[must_use]
-pub fn is_lease(name: &str) -> bool {
-    name.strip_prefix(LEASE).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-}
-
-/// Returns the name of the Lease. Operators that watch different objects do not exclude each other; Flux's controllers add
-/// a digest of the selector for the same reason.
-#[must_use]
-pub fn lease_name(label_selector: Option<&str>) -> String {
-    let Some(selector) = label_selector else { return LEASE.to_owned() };
-    format!("{LEASE}-{}", Digest::of_bytes(selector.as_bytes()).short())
 }
 
 /// Returns a unique name of this process: the host's (in a Pod, the Pod's) and a random number.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{Run, scratch};
 
 /// The path of each list that the live commands need.
-const LISTS: [&str; 12] = [
+const LISTS: [&str; 17] = [
     "/apis/clusterstack.x-k8s.io/v1alpha1/clusterstacks",
     "/apis/clusterstack.x-k8s.io/v1alpha1/clusterstackreleases",
     "/apis/clusterstack.x-k8s.io/v1alpha1/clusteraddons",
@@ -25,6 +25,11 @@ const LISTS: [&str; 12] = [
     "/apis/source.toolkit.fluxcd.io/v1/ocirepositories",
     "/apis/coordination.k8s.io/v1/leases",
     "/api/v1/events",
+    "/apis/apps/v1/deployments",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+    "/apis/cluster.x-k8s.io/v1beta2/clusterclasses",
 ];
 
 /// The running API server.
@@ -33,16 +38,35 @@ pub(crate) struct ApiServer {
     writes: Receiver<String>,
 }
 
-/// The objects by the path of their list in all namespaces.
-type Objects = BTreeMap<&'static str, Vec<Value>>;
+/// What the API server has.
+#[derive(Clone)]
+struct Content {
+    /// The objects by the path of their list in all namespaces.
+    objects: BTreeMap<&'static str, Vec<Value>>,
+    /// Its version.
+    version: &'static str,
+    /// What its user may not request: the ends of paths.
+    forbidden: &'static [&'static str],
+}
 
 impl ApiServer {
     /// Starts an API server with these objects; the namespace of its kubeconfig is `alpha`.
     pub(crate) fn start(name: &str, objects: Vec<Value>) -> Self {
-        let mut all: Objects = LISTS.iter().map(|path| (*path, Vec::new())).collect();
+        Self::start_with(name, objects, "v1.34.2", &[])
+    }
+
+    /// Starts an API server of a version, whose user may not request the paths with these ends.
+    pub(crate) fn start_with(
+        name: &str,
+        objects: Vec<Value>,
+        version: &'static str,
+        forbidden: &'static [&'static str],
+    ) -> Self {
+        let lists = LISTS.iter().map(|path| (*path, Vec::new())).collect();
+        let mut all = Content { objects: lists, version, forbidden };
         for object in objects {
             let plural = format!("{}s", object["kind"].as_str().unwrap().to_lowercase());
-            let list = all.iter_mut().find(|(path, _)| path.ends_with(&format!("/{plural}")));
+            let list = all.objects.iter_mut().find(|(path, _)| path.ends_with(&format!("/{plural}")));
             list.unwrap_or_else(|| panic!("no list of {plural}")).1.push(object);
         }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -95,7 +119,7 @@ pub(crate) fn object(api_version: &str, kind: &str, namespace: &str, name: &str,
 }
 
 /// Answers one request of a connection.
-fn serve(stream: &TcpStream, all: &Objects, writes: &Sender<String>) {
+fn serve(stream: &TcpStream, all: &Content, writes: &Sender<String>) {
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
     let _ = reader.read_line(&mut line);
@@ -115,7 +139,11 @@ fn serve(stream: &TcpStream, all: &Objects, writes: &Sender<String>) {
         let _ = writes.send(format!("{method} {path}"));
     }
     let answer = answer(path, query, all).map(|found| merged(found, &body));
-    let (status, body) = answer.map_or_else(|| (404, missing(path)), |found| (200, found));
+    let (status, body) = if all.forbidden.iter().any(|end| path.ends_with(end)) {
+        (403, refusal(path, "Forbidden", 403))
+    } else {
+        answer.map_or_else(|| (404, refusal(path, "NotFound", 404)), |found| (200, found))
+    };
     let body = body.to_string();
     let head =
         format!("HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
@@ -146,8 +174,17 @@ fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-/// The body for a path: a group, a list in all namespaces or one, or an object; `None` if it does not exist.
-fn answer(path: &str, query: &str, all: &Objects) -> Option<Value> {
+/// The body for a path: the version, the groups, a group, a list in all namespaces or one, or an object; `None` if it does not
+/// exist. Every account has every right.
+fn answer(path: &str, query: &str, all: &Content) -> Option<Value> {
+    match path {
+        "/version" => return Some(version(all.version)),
+        "/apis" => return Some(groups()),
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews" => {
+            return Some(json!({"status": {"allowed": true}}));
+        }
+        _ => {}
+    }
     if path == "/apis/cluster.x-k8s.io" {
         let version = json!({"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"});
         return Some(json!({
@@ -156,7 +193,10 @@ fn answer(path: &str, query: &str, all: &Objects) -> Option<Value> {
         }));
     }
     let (list, namespace, name) = match path.split_once("/namespaces/") {
-        None => (path.to_owned(), None, None),
+        None => match path.rsplit_once('/').filter(|(list, _)| all.objects.contains_key(*list)) {
+            Some((list, name)) => (list.to_owned(), None, Some(name)),
+            None => (path.to_owned(), None, None),
+        },
         Some((root, rest)) => {
             let mut parts = rest.split('/');
             let (namespace, plural) = (parts.next()?, parts.next()?);
@@ -164,7 +204,7 @@ fn answer(path: &str, query: &str, all: &Objects) -> Option<Value> {
         }
     };
     let label = query.split('&').find_map(|part| part.strip_prefix("labelSelector=name%3D"));
-    let found = all.get(list.as_str())?.iter().filter(|object| {
+    let found = all.objects.get(list.as_str())?.iter().filter(|object| {
         namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace)
             && label.is_none_or(|label| object["metadata"]["labels"]["name"] == label)
     });
@@ -174,9 +214,30 @@ fn answer(path: &str, query: &str, all: &Objects) -> Option<Value> {
     }
 }
 
-fn missing(path: &str) -> Value {
+fn version(version: &str) -> Value {
+    let fields =
+        ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "major", "minor", "platform"];
+    let mut all: serde_json::Map<_, _> =
+        fields.iter().map(|field| ((*field).to_owned(), json!(""))).collect();
+    all.insert("gitVersion".to_owned(), json!(version));
+    all.into()
+}
+
+/// The groups of all lists, each with its version.
+fn groups() -> Value {
+    let mut groups = BTreeMap::new();
+    for path in LISTS.iter().filter_map(|path| path.strip_prefix("/apis/")) {
+        let parts: Vec<_> = path.split('/').collect();
+        let version = json!({"groupVersion": format!("{}/{}", parts[0], parts[1]), "version": parts[1]});
+        groups
+            .insert(parts[0], json!({"name": parts[0], "versions": [version], "preferredVersion": version}));
+    }
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups.into_values().collect::<Vec<_>>()})
+}
+
+fn refusal(path: &str, reason: &str, code: u16) -> Value {
     json!({
-        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404,
-        "message": format!("{path} not found"),
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code,
+        "message": format!("{path}: {reason}"),
     })
 }

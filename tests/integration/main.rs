@@ -13,6 +13,7 @@ mod cluster_stack_cases;
 mod command_line;
 mod conditions;
 mod crds;
+mod doctor;
 mod documents;
 mod generate;
 #[path = "../support/git.rs"]

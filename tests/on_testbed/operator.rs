@@ -13,6 +13,7 @@ mod deliver;
 mod dependencies;
 mod diary;
 mod diff_live;
+mod doctor;
 mod drift;
 mod existing;
 mod failures;

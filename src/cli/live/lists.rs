@@ -7,7 +7,7 @@ use kube::api::{Api, ListParams};
 use kube::core::Request;
 use kube::{Client, Error};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use super::Scope;
@@ -15,15 +15,13 @@ use crate::api::{self, ClusterAddon, ClusterAddonOverride, ClusterStack, Cluster
 use crate::explain::operator::OperatorLease;
 use crate::foreign::capi;
 use crate::foreign::flux::FluxKind;
-use crate::names::Key;
-use crate::operator::process::is_lease;
 
 /// Number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
 
 /// A kind to list.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(in crate::cli) struct Listed {
     /// The API group; empty for the core group.
     pub(super) group: String,
     pub(super) version: String,
@@ -38,7 +36,7 @@ struct Page<T> {
 }
 
 impl Listed {
-    pub(super) fn new(group: &str, version: &str, plural: &str) -> Self {
+    pub(in crate::cli) fn new(group: &str, version: &str, plural: &str) -> Self {
         Self { group: group.to_owned(), version: version.to_owned(), plural: plural.to_owned() }
     }
 
@@ -100,18 +98,12 @@ pub(super) async fn overrides(client: &Client, scope: &Scope) -> Vec<ClusterAddo
     list(client, &kind, &Scope { selector: None, ..scope.clone() }).await.unwrap_or_default()
 }
 
-/// Lists the Leases of operators in all namespaces; none if the reader may not list them.
-pub(super) async fn operators(client: &Client) -> Vec<OperatorLease> {
+/// Lists the Leases of operators in all namespaces.
+pub(in crate::cli) async fn operators(client: &Client) -> Result<Vec<OperatorLease>, Error> {
     // Each node has a Lease, too.
     let others = ListParams::default().fields("metadata.namespace!=kube-node-lease");
-    let found = Api::<Lease>::all(client.clone()).list(&others).await;
-    let leases = found.map(|list| list.items).unwrap_or_default();
-    let ours = leases.into_iter().filter(|lease| lease.metadata.name.as_deref().is_some_and(is_lease));
-    let seen = ours.filter_map(|lease| {
-        let key = Key::of_metadata(&lease.metadata);
-        Some(OperatorLease { key, renewed: lease.spec?.renew_time?.0 })
-    });
-    seen.collect()
+    let found = Api::<Lease>::all(client.clone()).list(&others).await?;
+    Ok(found.iter().filter_map(OperatorLease::of).collect())
 }
 
 /// Lists the Clusters, in the version that the API server prefers.
@@ -121,7 +113,7 @@ pub(super) async fn clusters(client: &Client, scope: &Scope) -> Result<Vec<Value
 }
 
 /// Lists all objects of a kind in scope.
-pub(super) async fn list<T: DeserializeOwned>(
+pub(in crate::cli) async fn list<T: DeserializeOwned>(
     client: &Client,
     kind: &Listed,
     scope: &Scope,
@@ -141,6 +133,14 @@ pub(super) async fn list<T: DeserializeOwned>(
     }
 }
 
+/// Returns the number of objects of a kind in all namespaces, without reading more than one of them.
+pub(in crate::cli) async fn number(client: &Client, kind: &Listed) -> Result<usize, Error> {
+    let request = Request::new(kind.path(None)).list(&ListParams::default().limit(1));
+    let page: Page<IgnoredAny> = client.request(request.map_err(Error::BuildRequest)?).await?;
+    let remaining = page.metadata.remaining_item_count.unwrap_or_default();
+    Ok(page.items.len() + usize::try_from(remaining).unwrap_or_default())
+}
+
 /// Lists all objects of a kind in all namespaces. If that is forbidden, lists those of `namespace` and returns `true`.
 async fn list_wide<T: DeserializeOwned>(
     client: &Client,
@@ -157,7 +157,7 @@ async fn list_wide<T: DeserializeOwned>(
 }
 
 /// Returns the version of a group that the API server prefers.
-pub(super) async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
+pub(in crate::cli) async fn preferred_version(client: &Client, group: &str) -> Result<String, Error> {
     let request = Request::new("/apis").get(group, &kube::api::GetParams::default());
     let group: APIGroup = client.request(request.map_err(Error::BuildRequest)?).await?;
     let first = group.versions.into_iter().next();

@@ -41,8 +41,17 @@ pub(super) async fn with_timeout<T>(
     session: &Session,
     reading: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
-    timeout(TIMEOUT, reading).await.map_err(|_| {
-        let (server, seconds) = (&session.server, TIMEOUT.as_secs());
+    within(session, TIMEOUT, reading).await
+}
+
+/// Times out the reading after a limit.
+pub(in crate::cli) async fn within<T>(
+    session: &Session,
+    limit: Duration,
+    reading: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    timeout(limit, reading).await.map_err(|_| {
+        let (server, seconds) = (&session.server, limit.as_secs());
         CliError::usage(format!("the API server {server} timed out after {seconds} s"))
             .hint("check the API server with kubectl get --raw='/readyz?verbose'")
     })?
@@ -52,6 +61,8 @@ async fn lists(session: &Session, scope: &Scope) -> Result<(Lists, Vec<String>),
     let client = &session.client;
     let (found, overrides, operators) =
         tokio::join!(everything(client, scope), overrides(client, scope), operators(client));
+    // Without the right to list Leases, the commands show what the objects report.
+    let operators = operators.unwrap_or_default();
     let mut unread = Unread { session, why: Vec::new() };
     let mut flux = Vec::new();
     let (stacks, releases) = (

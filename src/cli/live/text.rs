@@ -7,18 +7,13 @@ pub(in crate::cli) mod tree;
 use jiff::Timestamp;
 
 use crate::cli::output::NOTHING;
+use crate::explain;
 use crate::explain::operator::OperatorDown;
 use crate::explain::snapshot::Snapshot;
 
-/// Formats an age like kubectl: in the largest unit of which it has at least two.
+/// Formats an age like kubectl, if it is known.
 pub(in crate::cli) fn age(created: Option<Timestamp>, now: Timestamp) -> String {
-    let Some(created) = created else { return NOTHING.to_owned() };
-    match now.duration_since(created).as_secs().max(0) {
-        seconds @ 0..=119 => format!("{seconds}s"),
-        seconds @ 120..=7199 => format!("{}m", seconds / 60),
-        seconds @ 7200..=172_799 => format!("{}h", seconds / 3600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
+    created.map_or_else(|| NOTHING.to_owned(), |created| explain::age(created, now))
 }
 
 /// Says that an operator is down, since when, and where to look.

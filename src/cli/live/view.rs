@@ -65,7 +65,12 @@ mod tests {
     fn operator_that_is_down_leaves_nothing_ready() {
         let shown = |now: &str| {
             let key = Key::new("flux-system", "stackflux-leader-election");
-            let operators = vec![OperatorLease { key, renewed: "2026-11-21T09:00:00Z".parse().unwrap() }];
+            let operators = vec![OperatorLease {
+                key,
+                renewed: "2026-11-21T09:00:00Z".parse().unwrap(),
+                holder: "a".to_owned(),
+                acquired: None,
+            }];
             let snapshot = Snapshot::new(Lists { operators, ..Lists::default() }, None, now.parse().unwrap());
             let rendered =
                 Rendered { text: String::new(), notices: Vec::new(), missing: Vec::new(), ready: true };

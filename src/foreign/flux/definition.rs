@@ -10,7 +10,9 @@ pub const HELM_RELEASES: &str = "helmreleases.helm.toolkit.fluxcd.io";
 /// The field by which a Helm release gets a chart of another name in place, since Flux 2.9: `spec.upgrade.…`.
 const FIELD: [&str; 3] = ["spec", "upgrade", "chartNameChangeStrategy"];
 /// The label of Flux's version, which `flux install` and `flux bootstrap` set.
-const VERSION: &str = "app.kubernetes.io/version";
+pub const VERSION: &str = "app.kubernetes.io/version";
+/// The oldest version of Flux that has every field that stackflux writes.
+pub const MINIMUM_FLUX: &str = "2.9";
 
 /// What helm-controller does with a Helm release whose chart gets another name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,6 @@
 use super::*;
 
 #[test]
-fn operators_of_shards_have_different_leases() {
-    let names = [None, Some("shard=a"), Some("shard=b")].map(lease_name);
-    assert_eq!(names[0], LEASE);
-    assert!(names[1].starts_with(LEASE) && names[2].starts_with(LEASE));
-    assert!(names[1] != names[2] && names[1] != names[0]);
-    assert_eq!(names[1], lease_name(Some("shard=a")));
-    assert!(names[1].parse::<crate::names::ObjectName>().is_ok());
-}
-
-#[test]
 fn two_identities_on_one_host_differ() {
     let (one, two) = (identity(), identity());
     assert_ne!(one, two);

@@ -7,7 +7,7 @@ use super::record::record;
 use super::scenario::{Scenario, V1, condition, eventually, leads};
 
 /// The CRD whose fields tell Flux's age, and the path of the field in the schema of a version.
-const CRD: &str = "helmreleases.helm.toolkit.fluxcd.io";
+pub(super) const CRD: &str = "helmreleases.helm.toolkit.fluxcd.io";
 const FIELD: &str =
     "schema/openAPIV3Schema/properties/spec/properties/upgrade/properties/chartNameChangeStrategy";
 /// A release whose network plugin is a chart of another name.
@@ -50,7 +50,7 @@ pub(super) fn renamed_chart_is_held(scenario: &Scenario<'_>, operator: &Operator
 }
 
 /// Returns the path of the field in the CRD, and its schema.
-fn field(management: &Cluster) -> (String, Value) {
+pub(super) fn field(management: &Cluster) -> (String, Value) {
     let found = management.kubectl(&["get", "crd", CRD, "--output=json"]).unwrap();
     let found: Value = serde_json::from_str(&found).unwrap();
     let versions = found["spec"]["versions"].as_array().unwrap();

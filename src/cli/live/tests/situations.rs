@@ -60,7 +60,7 @@ fn snapshot(name: &str, later: SignedDuration, is_operator_down: bool) -> (Snaps
     }
     if is_operator_down {
         let key = Key::new("flux-system", "stackflux-leader-election");
-        lists.operators.push(OperatorLease { key, renewed: now });
+        lists.operators.push(OperatorLease { key, renewed: now, holder: "a".to_owned(), acquired: None });
     }
     let namespace = record["namespace"].as_str().unwrap().to_owned();
     (Snapshot::new(lists, Some(namespace.clone()), now.checked_add(later).unwrap()), namespace)

@@ -1,6 +1,6 @@
 //! The Lease of the operators of a scenario.
 
-use stackflux::operator::process::lease_name;
+use stackflux::installation::lease::lease_name;
 use stackflux_testbed::{Cluster, Operator};
 
 /// Deletes the Lease at the end: `status`, `tree` and `why` of other scenarios would report an operator that is down.

@@ -1,0 +1,83 @@
+//! The result of a check.
+
+use serde::Serialize;
+
+use super::facts::Unread;
+use crate::installation::rights::Right;
+
+/// What a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// All is well.
+    Ok,
+    /// It works, but not as well as it could.
+    Warning,
+    /// It does not work, or does harm.
+    Problem,
+    /// It could not be checked.
+    NotChecked,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Check {
+    /// The subject of the check.
+    pub check: &'static str,
+    /// What it found.
+    pub outcome: Outcome,
+    /// What is so, in one line.
+    pub message: String,
+    /// What to run, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The right without which the reader could not check it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_right: Option<String>,
+}
+
+impl Check {
+    /// Reports that all is well.
+    #[must_use]
+    pub fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, outcome: Outcome::Ok, message: message.into(), run: None, missing_right: None }
+    }
+
+    /// Reports what could be better, and what to run.
+    #[must_use]
+    pub fn warning(check: &'static str, message: impl Into<String>, run: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Warning, run: Some(run.into()), ..Self::ok(check, message) }
+    }
+
+    /// Reports a problem, and what to run.
+    #[must_use]
+    pub fn problem(check: &'static str, message: impl Into<String>, run: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Problem, run: Some(run.into()), ..Self::ok(check, message) }
+    }
+
+    /// Reports that nothing shows whether all is well, and what to run to find out.
+    #[must_use]
+    pub fn unknown(check: &'static str, message: impl Into<String>, run: impl Into<String>) -> Self {
+        Self { outcome: Outcome::NotChecked, run: Some(run.into()), ..Self::ok(check, message) }
+    }
+
+    /// Reports that a part of the facts was not read.
+    #[must_use]
+    pub fn unread(check: &'static str, why: &Unread) -> Self {
+        match why {
+            Unread::Forbidden(right) => Self::forbidden(check, right),
+            Unread::NotServed(resource) => Self::unknown(
+                check,
+                format!("the API server does not serve {resource}"),
+                "kubectl api-resources",
+            ),
+        }
+    }
+
+    fn forbidden(check: &'static str, right: &Right) -> Self {
+        let message = format!("you may not {right}");
+        let run = format!("kubectl auth can-i {}", right.question());
+        Self { missing_right: Some(right.to_string()), ..Self::unknown(check, message, run) }
+    }
+}
