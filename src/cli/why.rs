@@ -13,7 +13,7 @@ use super::output::{Format, count, print, terminal_width};
 use super::{CommandResult, Outcome, terminal};
 use crate::explain::Named;
 use crate::explain::chain::{self, Chain};
-use crate::explain::issues::issues;
+use crate::explain::issues::{count as objects, issues};
 use crate::explain::snapshot::Snapshot;
 use crate::names::Key;
 
@@ -79,6 +79,8 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
 #[serde(rename_all = "camelCase")]
 struct Answers<'a> {
     not_ready: usize,
+    #[serde(skip)]
+    explained: usize,
     first: &'a [Chain],
 }
 
@@ -88,9 +90,8 @@ async fn all(arguments: &Arguments, session: &Session, scope: &Scope) -> Command
     let is_old = warn_of_operators(&snapshot);
     let found = issues(&snapshot);
     let first = found.get(..MOST.min(found.len())).unwrap_or_default();
-    print(&Answers { not_ready: found.len(), first }, arguments.output, |answers| {
-        answers_text(answers, &snapshot)
-    })?;
+    let answers = Answers { not_ready: objects(&found), explained: objects(first), first };
+    print(&answers, arguments.output, |answers| answers_text(answers, &snapshot))?;
     let is_nothing = snapshot.is_empty() || snapshot.nothing_selected().is_some();
     let is_unknown = !notices.is_empty() || is_nothing || is_old;
     Ok(if found.is_empty() && !is_unknown { Outcome::Done } else { Outcome::Differs })
@@ -107,7 +108,7 @@ fn answers_text(answers: &Answers, snapshot: &Snapshot) -> String {
     let answer = |chain| text::answer(chain, snapshot.now(), width);
     let texts: Vec<String> = answers.first.iter().map(answer).collect();
     let mut text = texts.join("\n");
-    match answers.not_ready - answers.first.len() {
+    match answers.not_ready - answers.explained {
         0 if answers.first.is_empty() => text = all_ready(snapshot),
         0 => {}
         more => _ = writeln!(text, "\nnot shown: {}; stackflux status lists them", count(more, "object")),

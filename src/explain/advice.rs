@@ -146,7 +146,9 @@ pub fn commands(reason: Reason) -> &'static [&'static str] {
         | Reason::ReleaseClaimed
         | Reason::ComponentInvalid
         | Reason::SettingsInvalid => &[STACK],
-        Reason::PruneBudgetExceeded => &["kubectl annotate clusterstack {stack} -n {stack-ns} {prune}"],
+        Reason::PruneBudgetExceeded => {
+            &[STACK, "kubectl annotate clusterstack {stack} -n {stack-ns} {prune}  # deletes all of them now"]
+        }
         Reason::DependencyInvalid => {
             &["kubectl get clusterstack {stack} -n {stack-ns} -o jsonpath='{.spec.flux.addons}'", RELEASE]
         }

@@ -46,7 +46,7 @@ pub struct Chain {
     /// The addons that are not ready for other causes, which the advice is not about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherCause>,
-    /// The other objects that are not ready for the same cause.
+    /// The other objects that are not ready, with the same message and advice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     /// The steps from the object down to what Flux reports.

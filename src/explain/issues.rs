@@ -6,11 +6,12 @@ use super::chain::{Chain, cluster, release, stack};
 use super::flux::is_true;
 use super::snapshot::{Snapshot, ready};
 
-/// Minimum length of a message that proves one cause, in bytes.
+/// Minimum length of a message that objects share, in bytes.
 const LEAST_SHARED: usize = 32;
 
 /// Returns the chains of all objects that are not ready: what is false before what is not known yet, and of these the oldest
-/// first. Those with the message of an earlier one are named there. A `ClusterStack` of which only Clusters are not ready is left out: these have chains of their own.
+/// first. Those with the same message and advice as an earlier one are named there. A `ClusterStack` of which only Clusters are
+/// not ready is left out: these have chains of their own.
 #[must_use]
 pub fn issues(snapshot: &Snapshot) -> Vec<Chain> {
     let stacks = snapshot.stacks.iter().filter(|(key, stack)| {
@@ -26,18 +27,27 @@ pub fn issues(snapshot: &Snapshot) -> Vec<Chain> {
     joined(found)
 }
 
-/// Joins the chains that have one cause.
+/// Returns the number of objects that chains are about.
+#[must_use]
+pub fn count(chains: &[Chain]) -> usize {
+    chains.iter().map(|chain| 1 + chain.also.len()).sum()
+}
+
+/// Joins the chains with one message and one advice.
 fn joined(chains: Vec<Chain>) -> Vec<Chain> {
     let mut joined: Vec<Chain> = Vec::with_capacity(chains.len());
-    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    let mut first: BTreeMap<(String, String), usize> = BTreeMap::new();
     for chain in chains {
         let message = chain.cause.as_ref().map(|cause| cause.message.clone()).unwrap_or_default();
-        // A short message, such as `not yet reported`, is no proof of one cause.
-        let earlier = first.get(&message).filter(|_| message.len() >= LEAST_SHARED);
+        let advice = chain.action.as_ref().map(|action| action.text.clone()).unwrap_or_default();
+        // A short message, such as `not yet reported`, can have many causes.
+        let is_long = message.len() >= LEAST_SHARED;
+        let said = (message, advice);
+        let earlier = first.get(&said).filter(|_| is_long);
         if let Some(earlier) = earlier.and_then(|at| joined.get_mut(*at)) {
             earlier.also.push(chain.about);
         } else {
-            first.entry(message).or_insert(joined.len());
+            first.entry(said).or_insert(joined.len());
             joined.push(chain);
         }
     }

@@ -227,7 +227,7 @@ reasons! {
         "Wait until Cluster API has created the Secret; if it has another name, set spec.flux.kubeConfig of the ClusterStack.";
     Failed:
         "The reconciliation failed.",
-        "Correct what the message says: Flux or Helm gives it.";
+        "Correct the cause in the message, which is Flux's or Helm's.";
     DeadlineExceeded:
         "The object did not become ready within 20 minutes; Flux keeps retrying.",
         "Fix what the message names: it is Flux's last report, and 20 minutes of retries have not helped.";

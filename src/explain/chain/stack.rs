@@ -48,7 +48,7 @@ pub fn stack(snapshot: &Snapshot, key: &Key) -> Option<Chain> {
     // The readiness of Clusters is no part of Ready.
     let is_own = |(kind, _): &&(ConditionType, Report)| *kind != ConditionType::ClustersReady;
     if !is_true(&whole) && reports.iter().filter(is_own).all(|(_, report)| is_true(report)) {
-        chain.add(0, Role::Gate, ConditionType::Ready.to_string(), &whole);
+        chain.add(0, Role::Part, ConditionType::Ready.to_string(), &whole);
         chain.failing_releases(snapshot, stack);
     }
     for (kind, report) in &reports {

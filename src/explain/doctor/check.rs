@@ -19,6 +19,14 @@ pub enum Outcome {
     NotChecked,
 }
 
+/// Returns a text of an object as a word for a command, or a placeholder: an image or a flag is a foreign text, and a command is
+/// copied into a shell.
+#[must_use]
+pub fn word(text: &str) -> &str {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/:@=".contains(letter);
+    if text.chars().all(is_plain) { text } else { "<not shown>" }
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -12,6 +12,7 @@ use super::check::Check;
 use super::facts::Facts;
 use crate::api;
 use crate::foreign::capi::{field, text};
+use crate::release::finding::listed;
 
 const DEFINITIONS: &str = "Definitions";
 /// Number of fields that a message names.
@@ -85,10 +86,7 @@ fn differs(name: &str, Difference { missing, more, other }: &Difference) -> Opti
         (false, false, _) => ("of another version than this program: it lacks", missing, APPLY),
         (true, true, false) => ("of another version than this program: it has other checks of", other, APPLY),
     };
-    let hidden = fields.len().saturating_sub(SHOWN);
-    let shown = fields.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    let hidden = if hidden > 0 { format!(" and {hidden} more") } else { String::new() };
-    Some(Check::problem(DEFINITIONS, format!("{name} is {way} {shown}{hidden}"), run))
+    Some(Check::problem(DEFINITIONS, format!("{name} is {way} {}", listed(fields, SHOWN)), run))
 }
 
 fn difference(found: &CustomResourceDefinition, expected: &CustomResourceDefinition) -> Difference {

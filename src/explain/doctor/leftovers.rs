@@ -127,7 +127,8 @@ fn finalizers(kind: &str, read: &Read<Vec<Own>>) -> Option<Check> {
         "{kind} {namespace}/{name}{others}: the finalizer {finalizer} of the cluster-stack-operator delays the deletion forever"
     );
     let run = format!(
-        "kubectl -n {namespace} patch {kind} {name} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{at}\"}}]'"
+        "kubectl -n {namespace} patch {kind} {name} --type=json -p '[{{\"op\":\"test\",\"path\":\"/metadata/finalizers/{at}\",\
+         \"value\":\"{finalizer}\"}},{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{at}\"}}]'"
     );
     Some(Check::problem(LEFTOVERS, message, run))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::check::Check;
+use super::check::{Check, word};
 use super::facts::{Cause, Facts, Own, Program, Unread};
 use super::version::parsed;
 use crate::api::{ConditionType, Reason};
@@ -113,7 +113,8 @@ fn version(facts: &Facts) -> Check {
                 return Check::warning(VERSION, message("older"), run);
             }
             Some(std::cmp::Ordering::Greater) => {
-                let run = format!("stackflux version  # then install the command line of version {tag}");
+                let run =
+                    format!("stackflux version  # then install the command line of version {}", word(tag));
                 return Check::warning(VERSION, message("newer"), run);
             }
             None => {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::check::Check;
+use super::check::{Check, word};
 use super::facts::{Facts, Kind, Program, Question, Read, Unread};
 use crate::installation::lease::{LEASE, lease_name};
 use crate::installation::rights::{Right, granted};
 use crate::installation::{FLUX_NAMESPACE, IMAGE, objects};
 use crate::names::Key;
+use crate::release::finding::listed;
 
 const RIGHTS: &str = "OperatorRights";
 const INFRASTRUCTURE: &str = "InfrastructureRights";
@@ -137,8 +138,10 @@ fn own(program: &Program, answers: &BTreeMap<Question, bool>) -> Check {
         shown(&lacking)
     );
     let run = format!(
-        "stackflux install --export --namespace={} --image={} | kubectl apply --server-side --force-conflicts -f -",
-        program.key.namespace, program.image
+        "stackflux install --export --namespace={} --image={} | kubectl diff --server-side --force-conflicts -f -  # then kubectl \
+         apply, if this operator is yours",
+        program.key.namespace,
+        word(&program.image)
     );
     Check::problem(RIGHTS, message, run)
 }
@@ -194,11 +197,7 @@ fn has(program: &Program, right: &Right, answers: &BTreeMap<Question, bool>) -> 
 }
 
 fn shown(rights: &[Right]) -> String {
-    let shown: Vec<String> = rights.iter().take(SHOWN).map(ToString::to_string).collect();
-    match rights.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    listed(&rights.iter().map(ToString::to_string).collect::<Vec<_>>(), SHOWN)
 }
 
 fn error<T>(read: &Read<T>) -> Option<&Unread> {
@@ -222,6 +221,9 @@ mod tests {
         let part = "lacks 1 of";
         assert_found(&found, &[(RIGHTS, Problem, part), (INFRASTRUCTURE, Good, "")]);
         assert!(found[0].message.ends_with(": patch clusters.cluster.x-k8s.io"), "{}", found[0].message);
+        let hostile = Program { image: "a:1;$(reboot)".to_owned(), ..operator(&[]) };
+        let found = rights(&Facts { programs: Ok(vec![hostile]), ..facts.clone() });
+        assert!(found[0].run.as_deref().unwrap().contains("--image=<not shown> |"), "{:?}", found[0].run);
         let facts = answered(facts, |_| false);
         assert_found(&rights(&facts)[..1], &[(RIGHTS, Problem, " more")]);
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{plain, read, text};
 use crate::explain::chain::Chain;
 use crate::explain::fleet::fleet;
-use crate::explain::issues::issues;
+use crate::explain::issues::{count, issues};
 use crate::explain::operator::OperatorLease;
 use crate::explain::snapshot::{Lists, Snapshot};
 use crate::foreign::flux::FluxKind;
@@ -164,4 +164,11 @@ fn each_situation_is_explained() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn joined_objects_are_counted() {
+    let (snapshot, _) = snapshot("class-refused", SignedDuration::ZERO, false);
+    let found = issues(&snapshot);
+    assert_eq!((found.len(), count(&found)), (1, 2), "the ClusterStack, and its release");
 }

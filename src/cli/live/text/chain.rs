@@ -44,7 +44,7 @@ fn add_answer(prose: &mut Prose, chain: &Chain, now: Timestamp) {
         action.commands.iter().for_each(|command| prose.command(command));
     }
     if !chain.also.is_empty() {
-        let text = format!("Also not ready because of this: {}", listed(&chain.also, MAX_OTHERS));
+        let text = format!("Also not ready, with the same message: {}", listed(&chain.also, MAX_OTHERS));
         prose.line(&Printable(&text).to_string());
     }
     add_others(prose, &chain.others);

@@ -1,7 +1,7 @@
 //! Flags of Flux that have to fit those of the operator, and what the `ClusterStack`s need.
 
 use crate::api::SourcePlacement;
-use crate::explain::doctor::check::Check;
+use crate::explain::doctor::check::{Check, word};
 use crate::explain::doctor::facts::{Facts, Own, Program};
 use crate::foreign::capi::Cluster;
 use crate::inputs::line::Line;
@@ -115,7 +115,7 @@ fn looser(check: &'static str, flag: &str, operator: &Program, programs: &[Progr
     );
     let namespace =
         installing(programs).next().map_or("flux-system", |program| program.key.namespace.as_str());
-    let value = operator.flag(flag).unwrap_or("true");
+    let value = word(operator.flag(flag).unwrap_or("true"));
     Check::warning(
         check,
         message,
