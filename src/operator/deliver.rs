@@ -111,9 +111,10 @@ pub async fn existing_object(
 ) -> Result<(), RequestError> {
     let key = planned.id.key();
     let (cache, occupants) = (context.caches.flux.of(kind), &context.occupants);
+    let before = cache.uid(&key);
     let live: Option<FluxObject> = context.api.get_dynamic(&key, &kind).await?;
     let Some(live) = live else {
-        cache.missing(&key);
+        cache.missing(&key, before.as_deref());
         occupants.forget(kind, &key);
         return Ok(());
     };
@@ -126,7 +127,7 @@ pub async fn existing_object(
     if cache.get(&key).is_some_and(is_watched) {
         occupants.forget(kind, &key);
     } else {
-        cache.remove(&key);
+        cache.remove(&key, before.as_deref());
         occupants.note(live, now);
     }
     Ok(())

@@ -38,7 +38,7 @@ pub async fn remove<K: Stored<DynamicType = ()>>(context: &Context, object: &K) 
             cache.ended(&written);
         }
         Ok(written) => _ = cache.written(written),
-        Err(error) if error.is_not_found() => cache.remove(&key),
+        Err(error) if error.is_not_found() => cache.remove(&key, object.uid().as_deref()),
         Err(error) => return Err(error),
     }
     Ok(())

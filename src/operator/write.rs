@@ -28,10 +28,12 @@ pub async fn present(
     kind: FluxKind,
     key: &Key,
 ) -> Result<Option<FluxObject>, RequestError> {
-    let (found, cache) = (context.api.get_dynamic(key, &kind).await?, context.caches.flux.of(kind));
+    let cache = context.caches.flux.of(kind);
+    let before = cache.uid(key);
+    let found = context.api.get_dynamic(key, &kind).await?;
     match &found {
         Some(found) => cache.exists(found),
-        None => cache.missing(key),
+        None => cache.missing(key, before.as_deref()),
     }
     match found.as_ref().and_then(|found| found.unreadable_status.as_deref()) {
         Some(why) => {
@@ -43,10 +45,11 @@ pub async fn present(
 
 /// Fetches an object of our API that a write conflicted with, or that the cache lacks, and caches it as it is now.
 pub async fn refresh<K: Stored<DynamicType = ()>>(context: &Context, key: &Key) -> Result<(), RequestError> {
-    let (found, cache) = (context.api.get(key).await?, K::cache(&context.caches, &()));
-    match found {
+    let cache = K::cache(&context.caches, &());
+    let before = cache.uid(key);
+    match context.api.get(key).await? {
         Some(found) => cache.fetched(found),
-        None => cache.missing(key),
+        None => cache.missing(key, before.as_deref()),
     }
     Ok(())
 }
@@ -77,7 +80,7 @@ pub async fn patch<K: Stored>(context: &Context, object: &K, operations: Value) 
     let cache = K::cache(&context.caches, &kind);
     match context.api.patch::<K>(&key, operations, &kind).await {
         Ok(written) => _ = store(context, written, &kind).await?,
-        Err(error) if error.is_not_found() => cache.remove(&key),
+        Err(error) if error.is_not_found() => cache.remove(&key, object.uid().as_deref()),
         Err(error) => return Err(error),
     }
     Ok(())
@@ -97,7 +100,8 @@ pub async fn store<K: Stored>(
         let found: Option<K> = context.api.get_dynamic(&key, kind).await?;
         match found {
             Some(found) => cache.fetched(found),
-            None => cache.missing(&key),
+            // The cache had none when the fetch began.
+            None => cache.missing(&key, None),
         }
     }
     Ok(written)
@@ -147,7 +151,7 @@ async fn delete_if<K: Stored>(
     let cache = K::cache(&context.caches, &kind);
     match context.api.delete(&key, object.uid().as_deref().unwrap_or_default(), version, &kind).await? {
         Deleted::Gone => {
-            cache.remove(&key);
+            cache.remove(&key, object.uid().as_deref());
             Ok(true)
         }
         Deleted::Terminating(object) => {

@@ -5,7 +5,8 @@
 //! Kubernetes guarantees that resource versions of a kind compare as numbers (KEP-5504).
 //!
 //! An object that the watch reported as deleted, or that a list lacked, is not restored by an answer that was sent before. One that
-//! the operator's own write ended is not restored by an event that is late.
+//! the operator's own write ended is not restored by an event that is late. An answer that says that an object does not exist
+//! removes only the object that was cached when the request was sent: the watch may have reported another one since.
 //!
 //! A watch often reports a write before its answer arrives. While an object [is being written](Cache::writing), the cache
 //! withholds such events, and emits them only if they contain more than the operator's write: a controller must not react
@@ -94,6 +95,12 @@ impl<K: Cached> Cache<K> {
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.read().by_key.get(key).cloned()
+    }
+
+    /// Returns the UID of the object with this key, to pass to [`Cache::missing`] after a fetch.
+    #[must_use]
+    pub fn uid(&self, key: &Key) -> Option<String> {
+        self.read().by_key.get(key).and_then(|object| object.uid())
     }
 
     /// Returns all objects in the order of their keys.
@@ -190,9 +197,14 @@ impl<K: Cached> Cache<K> {
         objects.report_late(change);
     }
 
-    /// Removes an object that does not exist, according to a fetch. Its change comes with the [late](Cache::late) ones.
-    pub fn missing(&self, key: &Key) {
+    /// Removes an object that does not exist, according to a fetch. `uid` is that of the [cached](Cache::uid) object when the
+    /// fetch began: the API server may have created another one after its answer. The change comes with the
+    /// [late](Cache::late) ones.
+    pub fn missing(&self, key: &Key, uid: Option<&str>) {
         let mut objects = self.write();
+        if objects.has_other(key, uid) {
+            return;
+        }
         objects.forget_withheld(key);
         let change = objects.remove(key);
         objects.report_late(change);
@@ -205,9 +217,13 @@ impl<K: Cached> Cache<K> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Removes an object that does not exist, according to the API server. Events of its states up to the cached one are outdated.
-    pub fn remove(&self, key: &Key) {
+    /// Removes the object with this UID, which does not exist according to the API server. Events of its states up to the cached
+    /// one are outdated.
+    pub fn remove(&self, key: &Key, uid: Option<&str>) {
         let mut objects = self.write();
+        if objects.has_other(key, uid) {
+            return;
+        }
         objects.forget_withheld(key);
         let last = objects.remove(key).and_then(|change| change.before);
         objects.deleted.note(key, last.and_then(|last| version(&*last)));
@@ -217,6 +233,9 @@ impl<K: Cached> Cache<K> {
     /// outdated.
     pub fn ended(&self, last: &K) {
         let (key, mut objects) = (Key::of(last), self.write());
+        if objects.has_other(&key, last.meta().uid.as_deref()) {
+            return;
+        }
         objects.forget_withheld(&key);
         objects.remove(&key);
         objects.deleted.note(&key, version(last));
@@ -292,6 +311,11 @@ impl<K: Cached> Objects<K> {
         }
         self.by_key.insert(key, object.clone());
         Some(Change { before, now: Some(object) })
+    }
+
+    /// Whether there is an object with this key and another UID.
+    fn has_other(&self, key: &Key, uid: Option<&str>) -> bool {
+        self.by_key.get(key).is_some_and(|known| known.meta().uid.as_deref() != uid)
     }
 
     /// Removes an object that a list lacks.

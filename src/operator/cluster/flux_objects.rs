@@ -86,7 +86,7 @@ pub(super) async fn suspend(
     match annotations::suspend(context, object, suspend).await {
         Ok(suspended) => Ok(Some(cache.written(suspended))),
         Err(error) if error.is_not_found() => {
-            cache.remove(&Key::of(&**object));
+            cache.remove(&Key::of(&**object), object.uid().as_deref());
             Ok(None)
         }
         Err(error) => Err(error),

@@ -117,7 +117,7 @@ fn late_write_answer_does_not_restore_unlisted_object() {
     assert_eq!(names(&cache.all()), ["a@4"], "the API server has it: the list was wrong");
     list(&cache, &[]);
     cache.take(Event::Apply(with_uid("another", "5")));
-    cache.remove(&Key::new("n", "a"));
+    cache.remove(&Key::new("n", "a"), Some("another"));
     cache.written(with_uid("another", "6"));
     assert_eq!(names(&cache.all()), ["a@6"], "the watch has it");
 }
@@ -134,11 +134,37 @@ fn late_event_does_not_restore_an_ended_object() {
     assert!(cache.all().is_empty());
     cache.take(Event::Apply(object("a", "6", "x")));
     assert_eq!(names(&cache.all()), ["a@6"], "another one of its name");
-    cache.remove(&Key::new("n", "a"));
+    cache.remove(&Key::new("n", "a"), None);
     cache.take(Event::Apply(object("a", "6", "x")));
     assert!(cache.all().is_empty(), "its state of before");
     cache.take(Event::Apply(object("a", "7", "x")));
     assert_eq!(names(&cache.all()), ["a@7"]);
+}
+
+/// The API server answered before it created another object of the name, and the watch reported that one first.
+#[test]
+fn late_answer_removes_no_object_of_later() {
+    let key = Key::new("n", "a");
+    let with_uid = |uid: &str, version: &str| {
+        let mut object = object("a", version, "x");
+        object.metadata.uid = Some(uid.to_owned());
+        object
+    };
+    let cache = listed(&[]);
+    let mut late = cache.late().unwrap();
+    let before = cache.uid(&key);
+    cache.take(Event::Apply(with_uid("one", "3")));
+    cache.missing(&key, before.as_deref());
+    assert_eq!(names(&cache.all()), ["a@3"], "a fetch of an object that did not exist yet");
+    cache.take(Event::Delete(with_uid("one", "4")));
+    cache.take(Event::Apply(with_uid("two", "5")));
+    cache.remove(&key, Some("one"));
+    cache.ended(&with_uid("one", "4"));
+    assert_eq!(names(&cache.all()), ["a@5"], "a write of the object of before");
+    assert_eq!(cache.take(Event::Apply(with_uid("two", "6"))).len(), 1, "its events still count");
+    let before = cache.uid(&key);
+    cache.missing(&key, before.as_deref());
+    assert!(cache.all().is_empty() && late_changes_count(&mut late) == 1, "a fetch of this one");
 }
 
 #[test]
@@ -187,8 +213,12 @@ fn index_keys_follow_the_object() {
         (vec!["b@1".into()], vec!["a@2".into()])
     );
     assert!(cache.has_index_key("y"));
-    cache.remove(&Key::new("n", "a"));
+    cache.remove(&Key::new("n", "a"), None);
     assert!(cache.by_index("y").is_empty() && !cache.has_index_key("y"));
+}
+
+fn late_changes_count(late: &mut UnboundedReceiver<Change<ConfigMap>>) -> usize {
+    std::iter::from_fn(|| late.try_recv().ok()).count()
 }
 
 /// Returns the changes that were withheld and are emitted now.
@@ -288,7 +318,7 @@ fn fetched_state_is_reported_to_all_readers() {
     cache.fetched(object("a", "3", "theirs"));
     drop(writing);
     assert_eq!(late_changes(&mut late), ["a@2 a@3"], "our write conflicted with what the watch reports");
-    cache.missing(&Key::new("n", "a"));
+    cache.missing(&Key::new("n", "a"), None);
     let gone = late.try_recv().unwrap();
     assert!(gone.before.is_some() && gone.now.is_none() && cache.all().is_empty());
 }
