@@ -189,7 +189,8 @@ pub fn on_addon_status(context: &Context, change: &Change<ClusterAddon>) {
         };
         let reported = [ConditionType::Ready, ConditionType::Delivered].map(reported);
         let desired = addon.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
-        Some((reported, desired))
+        // Those of an earlier Cluster of the name do not count.
+        Some((addon.spec.cluster_ref.uid.clone(), reported, desired))
     };
     let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);
     let (before, now) = (change.before.as_deref(), change.now.as_deref());
