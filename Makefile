@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build chart check book deny test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build chart check book deny static dist test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -81,6 +81,15 @@ deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; 
 	else echo "NOT CHECKED: advisories, because the advisory database cannot be fetched" >&2; fi
 
 # Most scenarios wait for Flux: four run at a time on two processors, too.
+static: ## the static binary for Linux on amd64 (10 minutes; needs musl-gcc, and Rust's target x86_64-unknown-linux-musl)
+	@crates/packages/build
+
+# Where the archive will be offered: the manifest of the Flux plugin names it.
+DIST_URL ?= https://example.org/stackflux
+dist: ## archive, checksums, bill of materials and Flux plugin manifest of the static binary, in target/dist
+	@binary=$$(crates/packages/build) && $(CARGO) run --quiet --locked --package stackflux-packages -- dist \
+	  --binary "$$binary" --url "$(DIST_URL)" --output-dir $(TARGET)/dist
+
 test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
 	@rm -f $(SCENARIOS)
