@@ -80,7 +80,6 @@ deny: ## licences, duplicates and advisories of the dependencies, by deny.toml; 
 	@if cargo deny fetch db >/dev/null 2>&1; then cargo deny --locked check advisories; \
 	else echo "NOT CHECKED: advisories, because the advisory database cannot be fetched" >&2; fi
 
-# Most scenarios wait for Flux: four run at a time on two processors, too.
 static: ## the static binary for Linux on amd64 (10 minutes; needs musl-gcc, and Rust's target x86_64-unknown-linux-musl)
 	@crates/packages/build
 
@@ -90,6 +89,7 @@ dist: ## archive, checksums, bill of materials and Flux plugin manifest of the s
 	@binary=$$(crates/packages/build) && $(CARGO) run --quiet --locked --package stackflux-packages -- dist \
 	  --binary "$$binary" --url "$(DIST_URL)" --output-dir $(TARGET)/dist
 
+# Most scenarios wait for Flux: four run at a time on two processors, too.
 test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
 	@rm -f $(SCENARIOS)

@@ -3,6 +3,8 @@
 //! An object's own reconcile follows each change, except the result of a write by the operator. For such a write, the
 //! reconcile that wrote calls the same functions to enqueue other objects.
 
+mod relevant;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,6 @@ use super::git_delivery::{enqueue_pass, on_repository_event, remove_unused_clone
 use super::objects::{ClusterObject, cluster_of, handed_over_to, index, labelled_owner, provider_reference};
 use super::publisher::{enqueue_builtin, enqueue_publish};
 use crate::addons::is_orphaning;
-use crate::api::conditions::ConditionType;
 use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack, ClusterStackRelease};
 use crate::foreign::capi::ObjectReference;
 use crate::foreign::flux::FluxKind;
@@ -26,7 +27,7 @@ use crate::inputs::claim::Claim;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
 use crate::subscription::is_of;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use relevant::{concerns_publication, counted};
 
 /// Delay in which a `ClusterStack` gathers changes of its clusters before it counts them.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
@@ -84,16 +85,6 @@ pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
             context.triggers.stacks.after(Key::of(&*other), BATCH_DELAY);
         }
     }
-}
-
-/// Whether a `ClusterStack` changed otherwise than in its status. On a standby, each status is an event, and a publication lists the
-/// releases upstream.
-fn concerns_publication(before: Option<&ClusterStack>, now: Option<&ClusterStack>) -> bool {
-    let wanted = |stack: &ClusterStack| {
-        let metadata = stack.metadata.clone();
-        (metadata.uid, metadata.generation, metadata.deletion_timestamp, metadata.annotations)
-    };
-    before.map(wanted) != now.map(wanted)
 }
 
 /// Enqueues the Clusters of a `ClusterStack` if it begins or stops delaying their upgrades. They need no release for that.
@@ -176,25 +167,9 @@ pub fn on_addon_status(context: &Context, change: &Change<ClusterAddon>) {
     if let (Some(before), None) = (&change.before, &change.now) {
         enqueue_kept_releases(context, before);
     }
-    let sum = |addon: Option<&ClusterAddon>| {
-        let addon = addon?;
-        let conditions = &addon.status.as_ref()?.conditions;
-        let reported = |kind: ConditionType| {
-            let found = conditions.iter().find(|condition| condition.type_ == kind.as_str());
-            // A condition of an earlier generation does not count.
-            found.map(|found: &Condition| {
-                let is_current = found.observed_generation >= addon.metadata.generation;
-                (found.status.clone(), found.reason.clone(), is_current)
-            })
-        };
-        let reported = [ConditionType::Ready, ConditionType::Delivered].map(reported);
-        let desired = addon.status.as_ref()?.release.as_ref().and_then(|release| release.desired.clone());
-        // Those of an earlier Cluster of the name do not count.
-        Some((addon.spec.cluster_ref.uid.clone(), reported, desired))
-    };
     let is_suspended = |addon: Option<&ClusterAddon>| addon.is_some_and(|addon| addon.spec.suspend);
     let (before, now) = (change.before.as_deref(), change.now.as_deref());
-    if sum(before) == sum(now) && is_suspended(before) == is_suspended(now) {
+    if before.and_then(counted) == now.and_then(counted) && is_suspended(before) == is_suspended(now) {
         return;
     }
     let Some(addon) = change.now.as_ref().or(change.before.as_ref()) else { return };
@@ -387,39 +362,5 @@ fn enqueue_followers(context: &Context, repository: &FluxObject, change: &Change
                 enqueue_builtin(context, &stack);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn publication_follows_all_but_the_status() {
-        let stack = |change: Value| -> ClusterStack {
-            let mut stack = json!({
-                "metadata": {"name": "demo", "uid": "a", "generation": 1},
-                "spec": {"provider": "docker", "name": "demo", "kubernetesVersion": "1.34"},
-                "status": {"latestRelease": "one"},
-            });
-            for (field, value) in change.as_object().unwrap() {
-                stack["metadata"][field] = value.clone();
-            }
-            serde_json::from_value(stack).unwrap()
-        };
-        let before = stack(json!({}));
-        let mut told = before.clone();
-        told.status.as_mut().unwrap().latest_release = None;
-        assert!(!concerns_publication(Some(&before), Some(&told)), "only the status changed");
-        for change in [
-            json!({"generation": 2}),
-            json!({"uid": "b"}),
-            json!({"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}),
-        ] {
-            assert!(concerns_publication(Some(&before), Some(&stack(change.clone()))), "{change}");
-        }
-        assert!(concerns_publication(None, Some(&before)) && concerns_publication(Some(&before), None));
     }
 }
