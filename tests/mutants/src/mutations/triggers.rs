@@ -8,8 +8,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "counts-not-enqueued",
         breaks: "leaves the counts of a ClusterStack as they were",
         file: "operator/enqueue.rs",
-        old: "if sum(before) == sum(now) && is_suspended(before) == is_suspended(now) {",
-        new: "if MUTANT || sum(before) == sum(now) && is_suspended(before) == is_suspended(now) {",
+        old: "if before.and_then(counted) == now.and_then(counted) && is_suspended(before) == is_suspended(now) {",
+        new: "if MUTANT || before.and_then(counted) == now.and_then(counted) && is_suspended(before) == is_suspended(now) {",
         noticed: ByScenario("scenarios::delivery::first_delivery_installs_each_addon_once"),
     },
     Mutation {
