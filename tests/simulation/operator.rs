@@ -57,9 +57,6 @@ const RETRY: Millis = 200;
 /// Number of failures after which the pause stays the same.
 const MAX_DOUBLINGS: u32 = 6;
 
-/// The unit of the pauses of requests.
-const PAUSE: Millis = 100;
-
 /// Maximum time for the work of a thread.
 const THREAD: Duration = Duration::from_secs(30);
 
@@ -76,6 +73,9 @@ const CONTROL_PLANE: (&str, &str) = ("controlplane.cluster.x-k8s.io", "KubeadmCo
 
 /// The queues whose work is run.
 const QUEUES: [Queue; 4] = [Queue::ClusterStack, Queue::ClusterStackRelease, Queue::Cluster, Queue::Commit];
+
+/// The delay with which the operator requests a reconcile of each queue, unless it requests it at once.
+const DELAYS: [Millis; 4] = [1000, 1000, 100, 300];
 
 /// The operator.
 pub(crate) struct Operator {
@@ -277,9 +277,10 @@ impl Operator {
         for queue in 0..self.inbox.len() {
             while let Some(Some(request)) = self.inbox[queue].next().now_or_never() {
                 let pause = request.run_at.saturating_duration_since(Instant::now());
-                // Some time has passed since the request was queued: the pause is rounded up.
-                let pause = millis(pause).div_ceil(PAUSE) * PAUSE;
-                self.enqueue((queue, request.message), now + pause);
+                // What has passed since the request was queued depends on this machine, and does not count.
+                let delay = if pause.is_zero() { 0 } else { DELAYS[queue] };
+                assert!(millis(pause) <= delay, "DELAYS lacks {pause:?} of {:?}", QUEUES[queue]);
+                self.enqueue((queue, request.message), now + delay);
             }
         }
     }
