@@ -40,7 +40,8 @@ pub use cluster_addon::{
     is_as_desired, is_made_for, open_request, rendered_inputs, requested_at,
 };
 pub use confirmation::{
-    are_requests_confirmed, has_present_settings, is_prune_confirmed, is_still_due, unconfirmed,
+    are_requests_confirmed, are_requests_to_confirm, has_present_settings, is_prune_confirmed, is_still_due,
+    unconfirmed,
 };
 pub use course::course;
 pub use decision::{AddonAction, Decision, ObjectWrite, decide, has_release};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::pruning::owned;
-use super::{AddonMatch, Candidate, PruneDecision, Pruning, prune_decision};
+use super::{AddonMatch, Candidate, Decision, Facts, PruneDecision, Pruning, Target, prune_decision};
 use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::FluxObject;
@@ -19,6 +19,14 @@ pub fn has_present_settings(planned: &Stack, requests: &Requests, live: Option<&
         live.spec.components == planned.components
             && (!has_requests || live.spec.flux.addons == planned.flux.addons)
     })
+}
+
+/// Whether the API server has to confirm that nothing is requested for the addons of a Cluster before a decision is carried out:
+/// it changes what addons are, and a list may lack the requests that the plan is made without.
+#[must_use]
+pub fn are_requests_to_confirm(facts: &Facts, decision: &Decision) -> bool {
+    let Target::Available(available) = &facts.target else { return false };
+    available.inputs.requested().is_none() && decision.actions.values().any(|action| action.changes_spec)
 }
 
 /// Whether the API server confirms the requests of a plan: it has the same object as the plan, or none either. One that is being

@@ -103,6 +103,9 @@ async fn deliver(
     let found = gather::facts(context, cluster, addon, (&release, upgrade)).await?;
     let Some((mut facts, unplanned)) = found else { return soon };
     let decision = decide(&facts);
+    if requests::are_missed(context, key, &facts, &decision).await? {
+        return soon;
+    }
     take_back_ready(context, key, &mut facts, &decision).await?;
     let acted = act::act(context, (key, cluster), &facts, &decision).await?;
     let Acted { receipts, failure, retry } = acted.with_refusal(hook.refusal);

@@ -57,6 +57,22 @@ fn requests_are_confirmed_by_the_same_object() {
     assert!(!are_requests_confirmed(None, Some(&planned)), "it may switch an optional component on");
 }
 
+/// A list without the requests does not prove that there are none, and other content would be without them.
+#[test]
+fn other_content_without_requests_is_confirmed() {
+    let is_to_confirm = |scene: &Scene| {
+        let facts = scene.facts();
+        are_requests_to_confirm(&facts, &decide(&facts))
+    };
+    let mut scene = scene(&json!({"cni": {"values": {labels::CONTENT_DIGEST: 1}}}));
+    scene.fixture.requested = None;
+    assert!(!is_to_confirm(&scene), "nothing changes");
+    scene.objects.retain(|object| object.addon() != Some("cni"));
+    assert!(is_to_confirm(&scene), "an addon comes back that may be switched off");
+    scene.fixture.requested = Some(Arc::new(requested(&json!({}), &json!({}))));
+    assert!(!is_to_confirm(&scene), "there are requests");
+}
+
 #[test]
 fn removal_by_request_needs_the_settings_of_the_plan() {
     let scene = scene(&json!({"cni": {"enabled": false}}));

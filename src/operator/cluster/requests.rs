@@ -1,11 +1,11 @@
-//! Reports on the requests for the addons of a Cluster in the status of its `ClusterAddonOverride`.
+//! The requests for the addons of a Cluster: what they are, and what is reported in the status of its `ClusterAddonOverride`.
 
 use super::super::context::Context;
 use super::super::objects::ClusterObject;
-use super::super::status;
+use super::super::{status, write};
 use super::gather::{ClassRelease, Gathered};
 use super::upgrade;
-use crate::addons::Lack;
+use crate::addons::{Decision, Facts, Lack, are_requests_to_confirm};
 use crate::api::ClusterAddonOverride;
 use crate::api::cluster_addon_override::ClusterAddonOverrideStatus;
 use crate::gate;
@@ -44,6 +44,20 @@ pub(super) async fn report(context: &Context, key: &Key, gathered: &Gathered) ->
         }
     };
     status::write(context, &*found, &cluster_addon_override(&found, &target, now)).await
+}
+
+/// Whether a decision is made without the requests that the API server has: the cache gets them.
+pub(super) async fn are_missed(
+    context: &Context,
+    key: &Key,
+    facts: &Facts<'_>,
+    decision: &Decision,
+) -> Result<bool, RequestError> {
+    if !are_requests_to_confirm(facts, decision) {
+        return Ok(false);
+    }
+    write::refresh::<ClusterAddonOverride>(context, key).await?;
+    Ok(context.caches.overrides.get(key).is_some())
 }
 
 /// Reports that there is no Cluster if the API server confirms that: the answers that this drops tell which requests are in

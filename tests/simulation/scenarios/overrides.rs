@@ -139,6 +139,23 @@ fn unlisted_cluster_keeps_its_requests() {
     });
 }
 
+/// A list without the requests does not prove that there are none: nothing is installed or changed without them.
+#[test]
+fn unlisted_requests_stay_in_effect() {
+    run("override-lost", |simulation| {
+        simulation.deliver_overridable();
+        simulation.request(&json!({"cni": {"values": {"a": 1}}, "monitoring": {"enabled": false}}));
+        settle_with_budget(simulation);
+        simulation.expect_ready_at("one", V1);
+        let before = simulation.field("HelmRelease", "one.cni", "/metadata/generation");
+        simulation.lose("ClusterAddonOverride");
+        settle(simulation);
+        simulation.expect_ready_at("one", V1);
+        assert_eq!(simulation.field("HelmRelease", "one.cni", "/metadata/generation"), before);
+        assert!(!simulation.has("HelmRelease", "one.monitoring"), "it is not installed");
+    });
+}
+
 #[test]
 fn revoked_permission_uninstalls_nothing_afterwards() {
     run("override-race", |simulation| {

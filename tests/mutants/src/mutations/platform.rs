@@ -32,6 +32,14 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         noticed: ByTest("addons::tests::requests::requests_are_confirmed_by_the_same_object"),
     },
     Mutation {
+        name: "unlisted-requests-forgotten",
+        breaks: "installs an addon that the owner of the Cluster has switched off, because a list lacks the requests",
+        file: "operator/cluster/requests.rs",
+        old: "if !are_requests_to_confirm(facts, decision) {",
+        new: "if !are_requests_to_confirm(facts, decision) || MUTANT {",
+        noticed: ByScenario("scenarios::overrides::unlisted_requests_stay_in_effect"),
+    },
+    Mutation {
         name: "refused-request-dropped",
         breaks: "installs or changes an addon whose request is refused",
         file: "plan.rs",
