@@ -44,7 +44,7 @@ pub use releases::{
 pub use requests::{Forward, forward};
 pub use retirement::{Retirement, RetirementFacts, decide_retirement, due, has_room, is_confirmed};
 pub use roles::{Facts, RETIREMENT_DELAY, Role, ignored, is_of, is_used, latest, offered, roles, subscribes};
-pub use sources::{is_source_confirmed, left_over_sources};
+pub use sources::{is_source_confirmed, left_over_sources, takes_over};
 pub use stack::{
     FollowedRepository, SourceWrite, StackDecision, StackPruning, SubscriptionFacts, decide_stack,
     source_write,

@@ -29,7 +29,7 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::source::artifact::{ArtifactRef, CatalogRead};
 use crate::subscription::{
-    CatalogFacts, FollowedRepository, SourceWrite, StackDecision, is_source_confirmed,
+    CatalogFacts, FollowedRepository, SourceWrite, StackDecision, is_source_confirmed, takes_over,
 };
 
 /// The source of a `ClusterStack`.
@@ -241,6 +241,13 @@ async fn apply(
     write: &Write,
 ) -> Result<Delivery, ReconcileError> {
     let Some(planned) = source.plan.objects().next() else { return Ok(Delivery::default()) };
+    let found = facts.repository.repository.as_deref();
+    if takes_over(&facts.stack, write, found) {
+        let live: Option<ClusterStack> = context.api.get(&facts.key).await?;
+        if !is_source_confirmed(&facts.stack, live.as_ref()) {
+            return Ok(Delivery::default());
+        }
+    }
     let before = (facts.repository.repository.clone(), source.expected.as_ref());
     Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before, facts.now).await?)
 }
