@@ -79,7 +79,7 @@ fn deadline_is_configurable() {
     assert_eq!(verdict, failed(Transient, "DeadlineExceeded", "not ready after 10s: Running 'install'"));
 }
 
-/// Waiting is a state, not an error; settled and given up objects are not late either.
+/// Who waits for another object is not late, because that one is; settled and given up objects are not late either.
 #[test]
 fn deadline_spares_settled_objects() {
     let late = at("2026-11-21T10:00:00Z");
@@ -88,6 +88,28 @@ fn deadline_spares_settled_objects() {
     assert_eq!(judge_helm_release(&dependency, &late), waiting("DependencyNotReady", "why", None));
     let given_up = object(json!({}), &["Stalled=True RetriesExceeded: why"]);
     assert_eq!(judge_helm_release(&given_up, &late), failed(Terminal, "RetriesExceeded", "why"));
+}
+
+/// A cluster that Flux cannot reach, or whose kubeconfig is missing, gets an alert; the reason stays the cause.
+#[test]
+fn what_waits_for_no_other_object_is_late() {
+    let (before, late) = (at("2026-11-20T10:19:59Z"), at("2026-11-20T10:20:00Z"));
+    let missing =
+        "could not get KubeConfig secret 'team/one-kubeconfig': secrets \"one-kubeconfig\" not found";
+    for (flux, reason, said) in [
+        ("StateError", "StateError", "connection refused"),
+        ("ValuesError", "ValuesError", "could not resolve Secret chart values"),
+        ("ArtifactFailed", "ArtifactFailed", "no artifact"),
+        ("InstallFailed", "KubeConfigNotFound", missing),
+    ] {
+        let object = object(json!({}), &[&format!("Ready=False {flux}: {said}")]);
+        let Verdict::Waiting { reason: waits, message, .. } = judge_helm_release(&object, &before) else {
+            panic!("{flux} waits: {:?}", judge_helm_release(&object, &before))
+        };
+        assert_eq!(waits, reason);
+        let message = format!("not ready after 20m: {message}");
+        assert_eq!(judge_helm_release(&object, &late), failed(Transient, reason, &message));
+    }
 }
 
 #[test]
