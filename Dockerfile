@@ -5,20 +5,21 @@
 # The compiler's version is that of rust-toolchain.toml, which .dockerignore excludes: with it, rustup would download the
 # linters as well.
 FROM rust:1.95.0-slim-trixie AS build
-RUN apt-get update && apt-get install --yes --no-install-recommends libssl-dev pkg-config && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install --yes --no-install-recommends make musl-tools perl \
+    && rm -rf /var/lib/apt/lists/* && rustup target add x86_64-unknown-linux-musl
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked --package stackflux --bin stackflux
+RUN crates/packages/build
 
-# The C library and OpenSSL of the builder's Debian release; libgit2 and libssh2 are in the binary. ssh-keygen and gpg
-# sign commits; ssh-keygen requires a name for its user. git serves the built-in stack repositories; what it leaves when a
-# client disconnects, tini collects.
+# The same packages as in crates/packages/root, which `make image` uses; the libraries of the binary are in it. ssh-keygen
+# and gpg sign commits; ssh-keygen requires a name for its user. git serves the built-in stack repositories; what it leaves
+# when a client disconnects, tini collects.
 FROM debian:trixie-slim
-RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates git gnupg libssl3t64 openssh-client tini \
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates git gnupg openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 65532 stackflux \
     && useradd --uid 65532 --gid 65532 --home-dir /data --no-create-home --shell /usr/sbin/nologin stackflux
-COPY --from=build /source/target/release/stackflux /usr/local/bin/stackflux
+COPY --from=build /source/target/static/x86_64-unknown-linux-musl/static/stackflux /usr/local/bin/stackflux
 COPY LICENSE NOTICE /usr/share/doc/stackflux/
 # The user id of `nobody` in distroless images. The image is never written to: run it with a read-only root. Commits need
 # a directory for temporary files.

@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build chart check book deny static dist test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build chart check book deny static dist image reproducible test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -89,6 +89,19 @@ dist: ## archive, checksums, bill of materials and Flux plugin manifest of the s
 	@binary=$$(crates/packages/build) && $(CARGO) run --quiet --locked --package stackflux-packages -- dist \
 	  --binary "$$binary" --url "$(DIST_URL)" --output-dir $(TARGET)/dist
 
+image: ## an OCI image layout with the operator's image and one without a distribution, in target/dist/image (needs mmdebstrap)
+	@rm -rf $(TARGET)/dist/image
+	@binary=$$(crates/packages/build) && root=$$(crates/packages/root) && \
+	  $(CARGO) run --quiet --locked --package stackflux-packages -- image \
+	  --binary "$$binary" --root "$$root" --output-dir $(TARGET)/dist/image
+
+reproducible: AGAIN := $(TARGET)/again
+reproducible: dist ## build the archive of the last commit in a second directory, and compare (10 minutes)
+	@rm -rf $(AGAIN) && git clone --quiet . $(AGAIN)
+	@env -u CARGO_TARGET_DIR $(MAKE) --no-print-directory -C $(AGAIN) dist TARGET=target
+	@cmp $(TARGET)/dist/stackflux_$(VERSION)_checksums.txt $(AGAIN)/target/dist/stackflux_$(VERSION)_checksums.txt && \
+	rm -rf $(AGAIN) && echo "two builds gave the same bytes"
+
 # Most scenarios wait for Flux: four run at a time on two processors, too.
 test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
 test: ## all tests of the repository, and the seconds of each scenario on the testbed
@@ -100,9 +113,11 @@ test: ## all tests of the repository, and the seconds of each scenario on the te
 # CONTRIBUTING.md has the reason of each.
 LONG := leaders lies outages quiet upgrades
 test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHARED),../shared))
-test-long: ## the scenarios on the testbed that find more the longer they wait, or that wait for minutes
+test-long: ## the scenarios that find more the longer they wait, or that wait for minutes, and the packages (one hour)
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
 	$(CARGO) test --locked --test on_testbed -- --ignored
+	$(MAKE) image reproducible
+	$(CARGO) test --locked --package stackflux-packages --test image -- --ignored
 	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers:: components::; \
 	else echo "NOT TESTED: workers and components, because $$STACKFLUX_SHARED is not a directory" >&2; fi
 

@@ -1,13 +1,11 @@
 //! Archives whose bytes depend on their content alone: sorted, without owners, times and names of the machine.
 
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::{fs, str};
 
 use flate2::{Compression, GzBuilder};
 use sha2::{Digest as _, Sha256};
-use tar::{Builder, EntryType, Header};
+use tar::{Archive, Builder, EntryType, Header};
 
 /// An entry of an archive.
 pub(crate) struct Entry {
@@ -22,8 +20,6 @@ pub(crate) struct Entry {
 pub(crate) enum Content {
     Directory,
     File(Vec<u8>),
-    /// A symbolic link to this target.
-    Link(String),
 }
 
 impl Entry {
@@ -41,38 +37,6 @@ impl Entry {
     pub(crate) fn directory(path: &str, mode: u32) -> Self {
         Self { path: path.to_owned(), mode, content: Content::Directory }
     }
-}
-
-/// Lists everything below a directory. Other kinds than files, directories and symbolic links are refused.
-pub(crate) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
-    let (mut found, mut left) = (Vec::new(), vec![root.to_owned()]);
-    while let Some(directory) = left.pop() {
-        for entry in fs::read_dir(&directory)? {
-            let path = entry?.path();
-            let metadata = fs::symlink_metadata(&path)?;
-            let content = if metadata.is_symlink() {
-                Content::Link(text(&fs::read_link(&path)?)?)
-            } else if metadata.is_dir() {
-                left.push(path.clone());
-                Content::Directory
-            } else if metadata.is_file() {
-                Content::File(fs::read(&path)?)
-            } else {
-                return Err(io::Error::other(format!(
-                    "{} is neither a file nor a directory nor a link",
-                    path.display()
-                )));
-            };
-            let below = path.strip_prefix(root).map_err(io::Error::other)?;
-            found.push(Entry { path: text(below)?, mode: metadata.permissions().mode() & 0o7777, content });
-        }
-    }
-    Ok(found)
-}
-
-fn text(path: &Path) -> io::Result<String> {
-    let text = path.to_str().ok_or_else(|| io::Error::other(format!("{} is not UTF-8", path.display())))?;
-    Ok(text.to_owned())
 }
 
 /// Returns the entries as a tar file.
@@ -95,14 +59,22 @@ pub(crate) fn tar(mut entries: Vec<Entry>) -> io::Result<Vec<u8>> {
                 header.set_size(bytes.len() as u64);
                 archive.append_data(&mut header, path, bytes.as_slice())?;
             }
-            Content::Link(target) => {
-                header.set_entry_type(EntryType::Symlink);
-                header.set_size(0);
-                archive.append_link(&mut header, path, target)?;
-            }
         }
     }
     archive.into_inner()
+}
+
+/// Returns the content of the file with this path, without a leading slash, in a tar file.
+pub(crate) fn read(tar: &[u8], path: &str) -> io::Result<Vec<u8>> {
+    for entry in Archive::new(tar).entries()? {
+        let mut entry = entry?;
+        if entry.path()?.strip_prefix("./").is_ok_and(|found| found == Path::new(path)) {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            return Ok(content);
+        }
+    }
+    Err(io::Error::other(format!("{path} is not in the archive")))
 }
 
 /// Returns bytes compressed by gzip, without a name and a time.
@@ -125,47 +97,42 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use flate2::read::GzDecoder;
 
     use super::*;
 
-    #[test]
-    fn bytes_depend_on_the_content_alone() {
-        let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        for (root, names) in [(&one, ["a", "b"]), (&other, ["b", "a"])] {
-            for name in names {
-                fs::create_dir(root.path().join(name)).unwrap();
-                fs::write(root.path().join(name).join("file"), name).unwrap();
-            }
-            std::os::unix::fs::symlink("a/file", root.path().join("link")).unwrap();
-        }
-        let packed = |root: &Path| gzip(&tar(entries(root).unwrap()).unwrap()).unwrap();
-        assert_eq!(packed(one.path()), packed(other.path()));
+    fn packed(paths: [&str; 2]) -> Vec<u8> {
+        let mut entries: Vec<Entry> = paths.iter().map(|path| Entry::program(path, *path)).collect();
+        entries.push(Entry::directory("bin", 0o755));
+        gzip(&tar(entries).unwrap()).unwrap()
     }
 
     #[test]
-    fn archive_has_what_the_directory_has() {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir(root.path().join("bin")).unwrap();
-        fs::write(root.path().join("bin/tool"), "tool").unwrap();
-        fs::set_permissions(root.path().join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
-        std::os::unix::fs::symlink("bin", root.path().join("sbin")).unwrap();
-        let bytes = gzip(&tar(entries(root.path()).unwrap()).unwrap()).unwrap();
-        let mut archive = tar::Archive::new(GzDecoder::new(bytes.as_slice()));
+    fn bytes_depend_on_the_content_alone() {
+        assert_eq!(packed(["bin/a", "bin/b"]), packed(["bin/b", "bin/a"]));
+    }
+
+    #[test]
+    fn archive_has_what_was_put_into_it() {
+        let bytes = packed(["bin/b", "bin/a"]);
+        let mut archive = Archive::new(GzDecoder::new(bytes.as_slice()));
         let mut listed = Vec::new();
         for entry in archive.entries().unwrap() {
             let mut entry = entry.unwrap();
             let (header, mut text) = (entry.header().clone(), String::new());
             entry.read_to_string(&mut text).unwrap();
-            let target = header.link_name().unwrap().map(|target| target.display().to_string());
             assert_eq!((header.mtime().unwrap(), header.uid().unwrap()), (0, 0));
-            let path = entry.path().unwrap().display().to_string();
-            listed.push((path, header.mode().unwrap() & 0o111 != 0, text, target));
+            listed.push((entry.path().unwrap().display().to_string(), header.mode().unwrap(), text));
         }
-        assert_eq!(listed[1], ("bin/tool".to_owned(), true, "tool".to_owned(), None));
-        assert_eq!(listed[2].3.as_deref(), Some("bin"));
-        assert_eq!(listed.len(), 3);
+        let entry = |path: &str, text: &str| (path.to_owned(), 0o755, text.to_owned());
+        assert_eq!(listed, [entry("bin/", ""), entry("bin/a", "bin/a"), entry("bin/b", "bin/b")]);
+    }
+
+    #[test]
+    fn file_is_read_by_its_whole_path() {
+        let archive = tar(vec![Entry::file("./etc/certs", "right"), Entry::file("./a/etc/certs", "wrong")]);
+        let archive = archive.unwrap();
+        assert_eq!(read(&archive, "etc/certs").unwrap(), b"right");
+        assert_eq!(read(&archive, "certs").unwrap_err().to_string(), "certs is not in the archive");
     }
 }

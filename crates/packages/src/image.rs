@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use serde_json::{Value, json};
 
-use crate::archive::{Entry, gzip, sha256, tar};
+use crate::archive::{gzip, sha256};
 
 /// The user of the containers, as in distroless images.
 pub(crate) const USER: &str = "65532";
@@ -15,8 +15,8 @@ pub(crate) const USER: &str = "65532";
 pub(crate) struct Image {
     /// The name that tools select it by.
     pub(crate) tag: String,
-    /// The layers, the lowest first.
-    pub(crate) layers: Vec<Vec<Entry>>,
+    /// The layers as tar files, the lowest first.
+    pub(crate) layers: Vec<Vec<u8>>,
     pub(crate) entrypoint: Vec<&'static str>,
 }
 
@@ -32,8 +32,7 @@ pub(crate) fn write(directory: &Path, version: &str, images: Vec<Image>) -> io::
     let mut manifests = Vec::new();
     for Image { tag, layers, entrypoint } in images {
         let (mut descriptors, mut diffs) = (Vec::new(), Vec::new());
-        for entries in layers {
-            let layer = tar(entries)?;
+        for layer in layers {
             diffs.push(format!("sha256:{}", sha256(&layer)));
             descriptors.push(blob("application/vnd.oci.image.layer.v1.tar+gzip", &gzip(&layer)?)?);
         }
@@ -76,12 +75,13 @@ mod tests {
     use flate2::read::GzDecoder;
 
     use super::*;
+    use crate::archive::{Entry, tar};
 
     fn layout(directory: &Path) {
-        let binary = || vec![Entry::directory("usr", 0o755), Entry::program("usr/stackflux", "binary")];
+        let binary = || tar(vec![Entry::program("stackflux", "binary")]).unwrap();
         let image =
             |tag: &str, layers| Image { tag: tag.to_owned(), layers, entrypoint: vec!["/usr/stackflux"] };
-        let root = vec![Entry::file("etc/passwd", "stackflux")];
+        let root = tar(vec![Entry::file("passwd", "stackflux")]).unwrap();
         let images = vec![image("0.1.0", vec![root, binary()]), image("0.1.0-scratch", vec![binary()])];
         write(directory, "0.1.0", images).unwrap();
     }

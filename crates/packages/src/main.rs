@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
-use archive::{Entry, entries, gzip, sha256, tar};
+use archive::{Entry, gzip, sha256, tar};
 use clap::Parser;
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -52,7 +52,7 @@ enum Arguments {
         /// The static binary
         #[arg(long)]
         binary: PathBuf,
-        /// The files of the distribution
+        /// The files of the distribution, as a tar file
         #[arg(long)]
         root: PathBuf,
         /// Directory to write
@@ -143,11 +143,11 @@ fn bill() -> Result<Value> {
 
 /// Writes the layout of the images.
 fn images(binary: &Path, root: &Path, output: &Path) -> Result<()> {
-    let binary = fs::read(binary)?;
-    let certificates = fs::read(root.join("etc/ssl/certs/ca-certificates.crt"))?;
+    let (binary, root) = (fs::read(binary)?, fs::read(root)?);
+    let certificates = archive::read(&root, "etc/ssl/certs/ca-certificates.crt")?;
     let operator = Image {
         tag: VERSION.to_owned(),
-        layers: vec![entries(root)?, program(binary.clone())?],
+        layers: vec![root, tar(program(binary.clone())?)?],
         entrypoint: vec!["/usr/bin/tini", "--", "/usr/local/bin/stackflux"],
     };
     let mut alone = program(binary)?;
@@ -158,7 +158,7 @@ fn images(binary: &Path, root: &Path, output: &Path) -> Result<()> {
     alone.push(Entry::file("etc/ssl/certs/ca-certificates.crt", certificates));
     let alone = Image {
         tag: format!("{VERSION}-scratch"),
-        layers: vec![alone],
+        layers: vec![tar(alone)?],
         entrypoint: vec!["/usr/local/bin/stackflux"],
     };
     image::write(output, VERSION, vec![operator, alone])?;

@@ -1,0 +1,158 @@
+//! Runs the images that `make image` has written, without a container engine: their layers are unpacked, and their programs
+//! run in a chroot as the images' user, with a read-only root. This needs root's rights.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests run processes and read files"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use tar::Archive;
+use tempfile::TempDir;
+
+/// Mounts what a container runtime mounts, makes the rest read-only, and runs a command as the images' user.
+const CONTAINER: &str = r#"
+set -eu
+mount --bind "$0" "$0"
+mount -t proc proc "$0/proc"
+mount --rbind /dev "$0/dev"
+mount -t tmpfs tmpfs "$0/tmp"
+mount -o remount,bind,ro "$0"
+exec chroot --userspec=65532:65532 "$0" "$@"
+"#;
+/// Publishes a release with a signed commit, and serves it by Git.
+const PUBLISH: &str = r#"
+set -eu
+export HOME=/tmp GIT_CONFIG_GLOBAL=/tmp/gitconfig
+cd /tmp
+git config --global init.defaultBranch main
+git config --global gpg.ssh.allowedSignersFile /tmp/signers
+git init --quiet --bare stacks.git
+ssh-keygen -q -t ed25519 -N '' -f key
+printf 'stacks@example.org %s\n' "$(cat key.pub)" > signers
+gpg --batch --quiet --passphrase '' --quick-generate-key 'Stacks <stacks@example.org>' ed25519 sign never
+publish() { stackflux publish "/releases/$1" --to file:///tmp/stacks.git --author 'Stacks <stacks@example.org>' --signing-key "$2"; }
+publish docker-demo-1-34-v1 key
+git --git-dir stacks.git verify-commit main
+publish docker-demo-1-34-v2 stacks@example.org
+git --git-dir stacks.git verify-commit main
+git clone --quiet --no-local stacks.git clone
+ls clone/releases
+for path in / /usr/local/bin /data /etc; do ! touch "$path/file" 2>/dev/null || { echo "$path is not read-only"; exit 1; }; done
+"#;
+
+/// A root directory with the content of an image.
+struct Root {
+    directory: TempDir,
+    entrypoint: Vec<String>,
+}
+
+impl Root {
+    /// Unpacks the image with this end of its tag.
+    fn unpacked(tag: &str) -> Self {
+        let layout = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../dist/image");
+        let index = layout.join("index.json");
+        assert!(index.exists(), "{} does not exist: run make image", index.display());
+        let blob = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+            fs::read(layout.join("blobs/sha256").join(digest)).unwrap()
+        };
+        let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+        let index = json(&fs::read(index).unwrap());
+        let named = |image: &&Value| {
+            let name = image["annotations"]["org.opencontainers.image.ref.name"].as_str().unwrap();
+            name.strip_prefix(env!("CARGO_PKG_VERSION")) == Some(tag)
+        };
+        let manifest = json(&blob(index["manifests"].as_array().unwrap().iter().find(named).unwrap()));
+        let config = json(&blob(&manifest["config"]));
+        assert_eq!(config["config"]["User"], "65532:65532");
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for layer in manifest["layers"].as_array().unwrap() {
+            let layer = blob(layer);
+            let mut archive = Archive::new(GzDecoder::new(layer.as_slice()));
+            archive.set_preserve_permissions(true);
+            archive.set_preserve_ownerships(true);
+            archive.unpack(directory.path()).unwrap();
+        }
+        // A container runtime creates the directories that it mounts something on.
+        for mounted in ["dev", "proc", "tmp"] {
+            fs::create_dir_all(directory.path().join(mounted)).unwrap();
+        }
+        let entrypoint = config["config"]["Entrypoint"].as_array().unwrap();
+        let entrypoint = entrypoint.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+        Self { directory, entrypoint }
+    }
+
+    /// Runs a command with the image's environment, and returns what it prints.
+    fn run(&self, command: &[&str]) -> String {
+        let output = Command::new("unshare")
+            .args(["--mount", "--propagation=private", "sh", "-c", CONTAINER])
+            .arg(self.directory.path())
+            .args(command)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .output()
+            .unwrap();
+        let [printed, errors] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(output.status.success(), "{command:?}: {printed}{errors}");
+        printed
+    }
+
+    /// Runs the image's entrypoint.
+    fn enter(&self, arguments: &[&str]) -> String {
+        let command: Vec<&str> =
+            self.entrypoint.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
+        self.run(&command)
+    }
+
+    fn assert_command_runs(&self) {
+        assert_eq!(self.enter(&["--version"]).trim(), concat!("stackflux ", env!("CARGO_PKG_VERSION")));
+        assert!(self.enter(&["crds"]).contains("kind: CustomResourceDefinition"));
+        let kept = ["etc/ssl/certs/ca-certificates.crt", "usr/share/doc/stackflux/LICENSE"];
+        for path in kept.map(|path| self.directory.path().join(path)) {
+            assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 0), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root, and make image"]
+fn operator_image_publishes_signed_commits() {
+    let root = Root::unpacked("");
+    root.assert_command_runs();
+    let releases = repository().join("examples/stack/releases");
+    let copied = Command::new("cp").arg("-R").arg(releases).arg(root.directory.path()).status().unwrap();
+    assert!(copied.success());
+    let printed = root.run(&["/bin/sh", "-c", PUBLISH]);
+    assert!(printed.contains("docker-demo-1-34-v1\ndocker-demo-1-34-v2"), "{printed}");
+}
+
+#[test]
+#[ignore = "needs root, and make image"]
+fn image_without_a_distribution_runs_commands() {
+    let root = Root::unpacked("-scratch");
+    root.assert_command_runs();
+    assert!(!root.directory.path().join("bin").exists(), "it has no shell");
+}
+
+#[test]
+fn dockerfile_installs_the_packages_of_the_image() {
+    let read = |path: &str| fs::read_to_string(repository().join(path)).unwrap();
+    let (assembled, dockerfile) = (read("crates/packages/root"), read("Dockerfile"));
+    let packages = assembled.lines().find_map(|line| line.strip_prefix("packages=")).unwrap();
+    let installed = format!("--no-install-recommends {} \\", packages.replace(',', " "));
+    let last = dockerfile.rsplit("\nFROM ").next().unwrap();
+    assert!(last.contains(&installed), "the last stage of Dockerfile lacks: {installed}");
+    let entrypoint = r#"ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/stackflux"]"#;
+    assert!(last.contains(entrypoint) && last.contains("USER 65532:65532"), "{last}");
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
