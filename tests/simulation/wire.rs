@@ -221,15 +221,19 @@ impl Cluster {
         self.resolved.insert((process, release.clone()), reconcile);
     }
 
-    /// Records that a reconcile of a Cluster begins: it has `ClusterStack`s as the last reconciles of the releases knew them.
+    /// Records that a reconcile of a Cluster begins: it has `ClusterStack`s and releases as the last reconciles of the releases
+    /// knew them.
     pub(crate) fn uses_resolved(&mut self, reconcile: usize, process: Process) {
         self.running(reconcile, process);
         let kind = number("ClusterStackRelease");
         let exists = |key: &Key| self.server.get(&(kind, key.namespace.clone(), key.name.clone())).is_some();
         let of_process = self.resolved.iter().filter(|((of, key), _)| *of == process && exists(key));
-        let position = of_process.map(|(_, resolved)| self.known[resolved].of_kind("ClusterStack")).min();
-        if let Some((position, known)) = position.zip(self.known.get_mut(&reconcile)) {
-            known.is_shown(number("ClusterStack"), position);
+        let resolved: Vec<usize> = of_process.map(|(_, resolved)| *resolved).collect();
+        for kind in ["ClusterStack", "ClusterStackRelease"] {
+            let position = resolved.iter().map(|resolved| self.known[resolved].of_kind(kind)).min();
+            if let Some((position, known)) = position.zip(self.known.get_mut(&reconcile)) {
+                known.is_shown(number(kind), position);
+            }
         }
     }
 
