@@ -86,7 +86,7 @@ impl Verdict {
         }
     }
 
-    fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match self {
             Self::Terminating => "is being deleted".to_owned(),
             Self::Suspended => "is suspended, its state is not known".to_owned(),

@@ -18,8 +18,8 @@ pub const DEADLINE: SignedDuration = SignedDuration::from_mins(20);
 /// Number of failed attempts that is not a coincidence: most failures right after the creation of a cluster end earlier.
 pub(super) const REPEATED_ATTEMPTS: i64 = 5;
 /// Flux's reasons that blame another object, which stackflux reports on as well: who waits for it is not late.
-const WAITS_FOR_OTHERS: [&str; 4] =
-    ["DependencyNotReady", "SourceNotReady", "SourceUnavailable", "NoSourceArtifact"];
+const WAITS_FOR_OTHERS: [&str; 5] =
+    ["ArtifactFailed", "DependencyNotReady", "NoSourceArtifact", "SourceNotReady", "SourceUnavailable"];
 /// The beginning of the message about an object that is late.
 const OVERDUE: &str = "not ready after ";
 /// Maximum time for Flux to answer a change or a request.
@@ -337,8 +337,8 @@ impl Moment {
         let last = || failed.map_or(Reason::DeadlineExceeded.to_string(), |failed| failed.reason.clone());
         let (reason, message) = match verdict {
             Verdict::Failed { class: Class::Transient, reason, message } => (reason, message),
-            Verdict::Waiting { reason, message, .. } if !WAITS_FOR_OTHERS.contains(&reason.as_str()) => {
-                (reason, message)
+            Verdict::Waiting { ref reason, .. } if !WAITS_FOR_OTHERS.contains(&reason.as_str()) => {
+                (reason.clone(), verdict.message())
             }
             Verdict::Retrying { message, .. } | Verdict::Progressing { message, .. } => (last(), message),
             Verdict::Pending => (last(), format!("{} has not reported a reconciliation", self.applier.name)),

@@ -202,7 +202,7 @@ reasons! {
         "Wait; after 20 minutes the object counts as failed.";
     Waiting:
         "Flux waits for something else first and checks again by itself.",
-        "Check what the message names.";
+        "Check what the message names; unless that is another object, this one counts as failed after 20 minutes.";
     Retrying:
         "The last attempt failed, and Flux tries again.",
         "Read the message; most failures right after a cluster's creation resolve by themselves.";

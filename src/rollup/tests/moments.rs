@@ -99,7 +99,6 @@ fn what_waits_for_no_other_object_is_late() {
     for (flux, reason, said) in [
         ("StateError", "StateError", "connection refused"),
         ("ValuesError", "ValuesError", "could not resolve Secret chart values"),
-        ("ArtifactFailed", "ArtifactFailed", "no artifact"),
         ("InstallFailed", "KubeConfigNotFound", missing),
     ] {
         let object = object(json!({}), &[&format!("Ready=False {flux}: {said}")]);
