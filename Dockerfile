@@ -4,7 +4,7 @@
 
 # The compiler's version is that of rust-toolchain.toml, which .dockerignore excludes: with it, rustup would download the
 # linters as well.
-FROM rust:1.95.0-slim-trixie AS build
+FROM --platform=linux/amd64 rust:1.95.0-slim-trixie AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends make musl-tools perl \
     && rm -rf /var/lib/apt/lists/* && rustup target add x86_64-unknown-linux-musl
 WORKDIR /source
@@ -14,7 +14,7 @@ RUN crates/packages/build
 # The same packages as in crates/packages/root, which `make image` uses; the libraries of the binary are in it. ssh-keygen
 # and gpg sign commits; ssh-keygen requires a name for its user. git serves the built-in stack repositories; what it leaves
 # when a client disconnects, tini collects.
-FROM debian:trixie-slim
+FROM --platform=linux/amd64 debian:trixie-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates git gnupg openssh-client tini \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 65532 stackflux \

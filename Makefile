@@ -1,6 +1,6 @@
 # The entry point for contributors. CI calls the same targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down testbed testbed-down build chart check book deny static dist image reproducible test test-long test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
+.PHONY: help demo demo-down testbed testbed-down build chart check book deny static dist image reproducible test test-long test-packages test-shared simulate simulate-exhaustive mutants conformance fuzz bench bench-operator clean
 
 CARGO ?= cargo
 # Dependencies that the pure core must not have (docs: the core cannot do I/O).
@@ -116,10 +116,12 @@ test-long test-shared: export STACKFLUX_SHARED := $(abspath $(or $(STACKFLUX_SHA
 test-long: ## the scenarios that find more the longer they wait, or that wait for minutes, and the packages (one hour)
 	TEST_LONG=1 $(CARGO) test --locked --test on_testbed -- $(LONG:%=operator::%)
 	$(CARGO) test --locked --test on_testbed -- --ignored
-	$(MAKE) image reproducible
-	$(CARGO) test --locked --package stackflux-packages --test image -- --ignored
 	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers:: components::; \
 	else echo "NOT TESTED: workers and components, because $$STACKFLUX_SHARED is not a directory" >&2; fi
+	$(MAKE) test-packages
+
+test-packages: image reproducible ## build all packages, compare two archives, and run the images in a chroot (half an hour; needs root)
+	$(CARGO) test --locked --package stackflux-packages --test image -- --ignored
 
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)
 	@test -d "$$STACKFLUX_SHARED" || { echo "$$STACKFLUX_SHARED is not a directory: set STACKFLUX_SHARED" >&2; exit 1; }

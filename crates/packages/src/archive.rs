@@ -68,7 +68,9 @@ pub(crate) fn tar(mut entries: Vec<Entry>) -> io::Result<Vec<u8>> {
 pub(crate) fn read(tar: &[u8], path: &str) -> io::Result<Vec<u8>> {
     for entry in Archive::new(tar).entries()? {
         let mut entry = entry?;
-        if entry.path()?.strip_prefix("./").is_ok_and(|found| found == Path::new(path)) {
+        let found = entry.path()?;
+        if found.strip_prefix("./").unwrap_or(&found) == Path::new(path) {
+            drop(found);
             let mut content = Vec::new();
             entry.read_to_end(&mut content)?;
             return Ok(content);

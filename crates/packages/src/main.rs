@@ -28,7 +28,7 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 /// The version of the C library that Rust brings for the target.
 const MUSL: &str = "1.2.5";
 /// The version of the packages.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+const VERSION: &str = stackflux::installation::VERSION;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

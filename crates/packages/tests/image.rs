@@ -13,18 +13,22 @@ use std::process::Command;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use stackflux::installation::VERSION;
 use tar::Archive;
 use tempfile::TempDir;
 
 /// Mounts what a container runtime mounts, makes the rest read-only, and runs a command as the images' user.
 const CONTAINER: &str = r#"
 set -eu
-mount --bind "$0" "$0"
-mount -t proc proc "$0/proc"
-mount --rbind /dev "$0/dev"
-mount -t tmpfs tmpfs "$0/tmp"
-mount -o remount,bind,ro "$0"
-exec chroot --userspec=65532:65532 "$0" "$@"
+root=$1
+shift
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/tmp"
+mount -o remount,bind,ro "$root"
+! touch "$root/file" 2>/dev/null || { echo "the root is not read-only"; exit 1; }
+exec chroot --userspec=65532:65532 "$root" "$@"
 "#;
 /// Publishes a release with a signed commit, and serves it by Git.
 const PUBLISH: &str = r#"
@@ -44,13 +48,13 @@ publish docker-demo-1-34-v2 stacks@example.org
 git --git-dir stacks.git verify-commit main
 git clone --quiet --no-local stacks.git clone
 ls clone/releases
-for path in / /usr/local/bin /data /etc; do ! touch "$path/file" 2>/dev/null || { echo "$path is not read-only"; exit 1; }; done
 "#;
 
 /// A root directory with the content of an image.
 struct Root {
     directory: TempDir,
-    entrypoint: Vec<String>,
+    /// The settings of the image's containers.
+    config: Value,
 }
 
 impl Root {
@@ -67,7 +71,7 @@ impl Root {
         let index = json(&fs::read(index).unwrap());
         let named = |image: &&Value| {
             let name = image["annotations"]["org.opencontainers.image.ref.name"].as_str().unwrap();
-            name.strip_prefix(env!("CARGO_PKG_VERSION")) == Some(tag)
+            name.strip_prefix(VERSION) == Some(tag)
         };
         let manifest = json(&blob(index["manifests"].as_array().unwrap().iter().find(named).unwrap()));
         let config = json(&blob(&manifest["config"]));
@@ -84,19 +88,20 @@ impl Root {
         for mounted in ["dev", "proc", "tmp"] {
             fs::create_dir_all(directory.path().join(mounted)).unwrap();
         }
-        let entrypoint = config["config"]["Entrypoint"].as_array().unwrap();
-        let entrypoint = entrypoint.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
-        Self { directory, entrypoint }
+        let config = config["config"].clone();
+        let work = directory.path().join(config["WorkingDir"].as_str().unwrap().trim_start_matches('/'));
+        assert!(work.is_dir(), "{} does not exist", work.display());
+        Self { directory, config }
     }
 
     /// Runs a command with the image's environment, and returns what it prints.
     fn run(&self, command: &[&str]) -> String {
-        let output = Command::new("unshare")
-            .args(["--mount", "--propagation=private", "sh", "-c", CONTAINER])
+        let output = Command::new("/usr/bin/unshare")
+            .args(["--mount", "--propagation=private", "sh", "-c", CONTAINER, "sh"])
             .arg(self.directory.path())
             .args(command)
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .envs(strings(&self.config["Env"]).iter().filter_map(|variable| variable.split_once('=')))
             .output()
             .unwrap();
         let [printed, errors] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
@@ -106,13 +111,12 @@ impl Root {
 
     /// Runs the image's entrypoint.
     fn enter(&self, arguments: &[&str]) -> String {
-        let command: Vec<&str> =
-            self.entrypoint.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
-        self.run(&command)
+        let entrypoint = strings(&self.config["Entrypoint"]).into_iter();
+        self.run(&entrypoint.chain(arguments.iter().copied()).collect::<Vec<_>>())
     }
 
     fn assert_command_runs(&self) {
-        assert_eq!(self.enter(&["--version"]).trim(), concat!("stackflux ", env!("CARGO_PKG_VERSION")));
+        assert_eq!(self.enter(&["--version"]).trim(), format!("stackflux {VERSION}"));
         assert!(self.enter(&["crds"]).contains("kind: CustomResourceDefinition"));
         let kept = ["etc/ssl/certs/ca-certificates.crt", "usr/share/doc/stackflux/LICENSE"];
         for path in kept.map(|path| self.directory.path().join(path)) {
@@ -151,6 +155,10 @@ fn dockerfile_installs_the_packages_of_the_image() {
     assert!(last.contains(&installed), "the last stage of Dockerfile lacks: {installed}");
     let entrypoint = r#"ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/stackflux"]"#;
     assert!(last.contains(entrypoint) && last.contains("USER 65532:65532"), "{last}");
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect()
 }
 
 fn repository() -> PathBuf {
