@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use super::pruning::owned;
-use super::{AddonMatch, Candidate, Decision, Facts, PruneDecision, Pruning, Target, prune_decision};
+use super::{
+    AddonAction, AddonMatch, Candidate, Decision, Facts, PruneDecision, Pruning, Target, prune_decision,
+};
 use crate::api::{ClusterAddon, ClusterAddonOverride, ClusterStack};
 use crate::foreign::capi::Cluster;
 use crate::foreign::flux::observed::FluxObject;
@@ -22,11 +24,13 @@ pub fn has_present_settings(planned: &Stack, requests: &Requests, live: Option<&
 }
 
 /// Whether the API server has to confirm that nothing is requested for the addons of a Cluster before a decision is carried out:
-/// it changes what addons are, and a list may lack the requests that the plan is made without.
+/// it changes or resumes addons, and a list may lack the requests that the plan is made without.
 #[must_use]
 pub fn are_requests_to_confirm(facts: &Facts, decision: &Decision) -> bool {
     let Target::Available(available) = &facts.target else { return false };
-    available.inputs.requested().is_none() && decision.actions.values().any(|action| action.changes_spec)
+    let is_changed = |action: &AddonAction| action.changes_spec || action.suspend.is_some();
+    let changes = decision.actions.values().any(is_changed) || !decision.resumes.is_empty();
+    changes && available.inputs.requested().is_none()
 }
 
 /// Whether the API server confirms the requests of a plan: it has the same object as the plan, or none either. One that is being

@@ -23,7 +23,7 @@ use super::git_delivery;
 use super::git_delivery::pending_commits::Subject;
 use super::metrics::Queue;
 use super::objects::ClusterObject;
-use super::reconcile::ReconcileError;
+use super::reconcile::{REQUEUE_SOON_AFTER, ReconcileError};
 use super::status;
 use crate::addons::{
     Decision, Facts, Outcome, Preparation, decide, is_as_desired, prune_candidates, ready_taken_back, roll_up,
@@ -37,9 +37,6 @@ use act::Acted;
 use gather::Gathered;
 
 pub(super) use gather::to_orphan;
-
-/// Delay before a retry while a cache is incomplete or outdated.
-const REQUEUE_SOON_AFTER: Duration = Duration::from_secs(1);
 
 /// Reconciles the Cluster with that key, and the `ClusterAddonOverride` with the same one.
 pub async fn reconcile(context: &Context, key: &Key) -> Result<Next, ReconcileError> {
@@ -103,7 +100,7 @@ async fn deliver(
     let found = gather::facts(context, cluster, addon, (&release, upgrade)).await?;
     let Some((mut facts, unplanned)) = found else { return soon };
     let decision = decide(&facts);
-    if requests::are_missed(context, key, &facts, &decision).await? {
+    if !requests::confirm(context, key, &facts, &decision).await? {
         return soon;
     }
     take_back_ready(context, key, &mut facts, &decision).await?;

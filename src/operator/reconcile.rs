@@ -14,6 +14,9 @@ use crate::runtime::api_server::RequestError;
 use crate::runtime::cache::Key;
 use crate::runtime::queue::Next;
 
+/// Delay before a retry while a cache is incomplete or outdated.
+pub const REQUEUE_SOON_AFTER: Duration = Duration::from_secs(1);
+
 /// A reason why a reconcile did not complete. Waiting, or an invalid input, is not an error: the status reports it.
 #[derive(Debug)]
 pub enum ReconcileError {

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::git_delivery::progress::Progress;
 use super::metrics::Queue;
-use super::reconcile::ReconcileError;
+use super::reconcile::{REQUEUE_SOON_AFTER, ReconcileError};
 use super::{finalizer, status};
 use crate::api::ClusterStack;
 use crate::api::cluster_stack::Pruned;
@@ -108,6 +108,9 @@ async fn maintain(
 ) -> Result<Next, ReconcileError> {
     let facts = gather(context, stack, hold).await?;
     let decision = decide(&facts);
+    if !source::confirm(context, &facts, &decision).await? {
+        return Ok(Next::After(REQUEUE_SOON_AFTER));
+    }
     let receipts = act(context, &facts, &decision).await?;
     let outcome = roll_up(&facts, &decision, &receipts);
     write_status(context, &facts, &receipts, &outcome).await?;

@@ -67,8 +67,14 @@ fn other_content_without_requests_is_confirmed() {
     let mut scene = scene(&json!({"cni": {"values": {labels::CONTENT_DIGEST: 1}}}));
     scene.fixture.requested = None;
     assert!(!is_to_confirm(&scene), "nothing changes");
+    let installed = scene.objects.clone();
     scene.objects.retain(|object| object.addon() != Some("cni"));
     assert!(is_to_confirm(&scene), "an addon comes back that may be switched off");
+    scene.objects = installed;
+    let cni = scene.objects.iter_mut().find(|object| object.addon() == Some("cni")).unwrap();
+    let cni = Arc::make_mut(cni);
+    (cni.suspended, cni.metadata.suspended_by_settings) = (true, true);
+    assert!(is_to_confirm(&scene), "an addon is resumed that may be suspended");
     scene.fixture.requested = Some(Arc::new(requested(&json!({}), &json!({}))));
     assert!(!is_to_confirm(&scene), "there are requests");
 }

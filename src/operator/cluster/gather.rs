@@ -171,8 +171,8 @@ fn installation(context: &Context, namespace: &str, release: &ReleaseName) -> In
     report.map_or(Installation::Unknown, Installation::Missing)
 }
 
-/// Returns the Clusters of a release whose addons are still to be orphaned. Asks the API server for Clusters that the cache
-/// lacks.
+/// Returns the Clusters of a release whose addons are still to be orphaned. Asks the API server for Clusters and
+/// `ClusterAddon`s that the cache lacks.
 pub(in super::super) async fn to_orphan(
     context: &Context,
     namespace: &str,
@@ -183,6 +183,9 @@ pub(in super::super) async fn to_orphan(
     let remember = context.caches.addons.by_index(&remembers).into_iter().map(|addon| cluster_of(&addon));
     let mut left = BTreeSet::new();
     for key in of_class.chain(remember) {
+        if context.caches.addons.get(&addon_key(&key)).is_none() {
+            write::refresh::<ClusterAddon>(context, &addon_key(&key)).await?;
+        }
         let gathered = Gathered::of(context, &key);
         let is_left = gathered.action(context.is_terminating(&key.namespace)) == ClusterAction::Orphan;
         if is_left || (gathered.cluster.is_none() && is_there(context, &key).await?) {

@@ -11,9 +11,10 @@ use super::super::budget::Reservation;
 use super::super::context::{Context, Resolution};
 use super::super::events;
 use super::super::objects::{ClusterObject, addon_key, index};
+use super::super::reconcile::REQUEUE_SOON_AFTER;
 use super::super::release::users;
 use super::super::write;
-use super::{REQUEUE_SOON_AFTER, flux_objects};
+use super::flux_objects;
 use crate::addons::{
     Candidate, Facts, PruneFacts, Pruning, Snapshot, Spent, Target, are_requests_confirmed,
     decide_within_budget, has_present_settings, is_prune_confirmed, is_prune_pending, is_still_due,

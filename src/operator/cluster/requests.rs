@@ -46,18 +46,19 @@ pub(super) async fn report(context: &Context, key: &Key, gathered: &Gathered) ->
     status::write(context, &*found, &cluster_addon_override(&found, &target, now)).await
 }
 
-/// Whether a decision is made without the requests that the API server has: the cache gets them.
-pub(super) async fn are_missed(
+/// Asks the API server for requests that the cache lacks, if a decision depends on that, and caches them. Returns whether the
+/// decision can be carried out.
+pub(super) async fn confirm(
     context: &Context,
     key: &Key,
     facts: &Facts<'_>,
     decision: &Decision,
 ) -> Result<bool, RequestError> {
     if !are_requests_to_confirm(facts, decision) {
-        return Ok(false);
+        return Ok(true);
     }
     write::refresh::<ClusterAddonOverride>(context, key).await?;
-    Ok(context.caches.overrides.get(key).is_some())
+    Ok(context.caches.overrides.get(key).is_none())
 }
 
 /// Reports that there is no Cluster if the API server confirms that: the answers that this drops tell which requests are in

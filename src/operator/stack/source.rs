@@ -195,6 +195,22 @@ async fn read_catalog(
     }
 }
 
+/// Asks the API server for the `ClusterStack` that becomes the owner of a `GitRepository` which another one has left. Returns
+/// whether the decision can be carried out.
+pub(super) async fn confirm(
+    context: &Context,
+    facts: &Facts,
+    decision: &StackDecision,
+) -> Result<bool, RequestError> {
+    let SourceWrite::Apply(write) = &decision.source else { return Ok(true) };
+    if !takes_over(&facts.stack, write, facts.repository.repository.as_deref()) {
+        return Ok(true);
+    }
+    let live: Option<ClusterStack> = context.api.get(&facts.key).await?;
+    let live = live.filter(|live| live.metadata.deletion_timestamp.is_none());
+    Ok(is_source_confirmed(&facts.stack, live.as_ref()))
+}
+
 /// Applies the `GitRepository` or enqueues its commit, and forwards a request to reconcile to it, as decided.
 pub(super) async fn act(
     context: &Context,
@@ -241,13 +257,6 @@ async fn apply(
     write: &Write,
 ) -> Result<Delivery, ReconcileError> {
     let Some(planned) = source.plan.objects().next() else { return Ok(Delivery::default()) };
-    let found = facts.repository.repository.as_deref();
-    if takes_over(&facts.stack, write, found) {
-        let live: Option<ClusterStack> = context.api.get(&facts.key).await?;
-        if !is_source_confirmed(&facts.stack, live.as_ref()) {
-            return Ok(Delivery::default());
-        }
-    }
     let before = (facts.repository.repository.clone(), source.expected.as_ref());
     Ok(deliver::carry_out(context, (FluxKind::GitRepository, planned, write), before, facts.now).await?)
 }

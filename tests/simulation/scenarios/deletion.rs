@@ -162,6 +162,22 @@ fn orphaned_stack_leaves_releases_suspended_that_a_list_lacks() {
 }
 
 #[test]
+fn orphaned_stack_leaves_addons_suspended_that_a_list_lacks() {
+    run("orphan-addon-unseen", |simulation| {
+        simulation.deliver();
+        simulation.merge("ClusterStack", STACK, &orphan());
+        settle(simulation);
+        simulation.restart_blind("ClusterAddon");
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        assert!(!simulation.has("ClusterStack", STACK) && !simulation.has("ClusterStackRelease", V1));
+        assert!(!simulation.has("ClusterAddon", ADDON), "it is handed over");
+        assert!(OBJECTS.iter().all(|(kind, name)| simulation.field(kind, name, "/spec/suspend") == true));
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
+    });
+}
+
+#[test]
 fn cluster_deleted_slowly_reports_it() {
     run("slowly", |simulation| {
         simulation.deliver();

@@ -144,14 +144,18 @@ fn unlisted_cluster_keeps_its_requests() {
 fn unlisted_requests_stay_in_effect() {
     run("override-lost", |simulation| {
         simulation.deliver_overridable();
-        simulation.request(&json!({"cni": {"values": {"a": 1}}, "monitoring": {"enabled": false}}));
+        let requests =
+            json!({"cni": {"values": {"a": 1}}, "ccm": {"suspend": true}, "monitoring": {"enabled": false}});
+        simulation.request(&requests);
         settle_with_budget(simulation);
-        simulation.expect_ready_at("one", V1);
-        let before = simulation.field("HelmRelease", "one.cni", "/metadata/generation");
+        let generations = |simulation: &Simulation| {
+            ["one.ccm", "one.cni"].map(|name| simulation.field("HelmRelease", name, "/metadata/generation"))
+        };
+        let before = generations(simulation);
+        assert_eq!(simulation.field("HelmRelease", "one.ccm", "/spec/suspend"), true);
         simulation.lose("ClusterAddonOverride");
         settle(simulation);
-        simulation.expect_ready_at("one", V1);
-        assert_eq!(simulation.field("HelmRelease", "one.cni", "/metadata/generation"), before);
+        assert_eq!(generations(simulation), before, "no addon is changed or resumed");
         assert!(!simulation.has("HelmRelease", "one.monitoring"), "it is not installed");
     });
 }

@@ -33,11 +33,19 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "unlisted-requests-forgotten",
-        breaks: "installs an addon that the owner of the Cluster has switched off, because a list lacks the requests",
+        breaks: "installs or resumes an addon against the requests of the Cluster's owner, because a list lacks them",
         file: "operator/cluster/requests.rs",
         old: "if !are_requests_to_confirm(facts, decision) {",
         new: "if !are_requests_to_confirm(facts, decision) || MUTANT {",
         noticed: ByScenario("scenarios::overrides::unlisted_requests_stay_in_effect"),
+    },
+    Mutation {
+        name: "unlisted-addon-not-orphaned",
+        breaks: "deletes an orphaned release before the addons of a Cluster whose ClusterAddon a list lacks are suspended",
+        file: "operator/cluster/gather.rs",
+        old: "if context.caches.addons.get(&addon_key(&key)).is_none() {",
+        new: "if context.caches.addons.get(&addon_key(&key)).is_none() && !MUTANT {",
+        noticed: ByScenario("scenarios::deletion::orphaned_stack_leaves_addons_suspended_that_a_list_lacks"),
     },
     Mutation {
         name: "refused-request-dropped",
