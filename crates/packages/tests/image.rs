@@ -28,7 +28,7 @@ mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -o remount,bind,ro "$root"
 ! touch "$root/file" 2>/dev/null || { echo "the root is not read-only"; exit 1; }
-exec chroot --userspec=65532:65532 "$root" "$@"
+exec /usr/sbin/chroot --userspec=65532:65532 "$root" "$@"
 "#;
 /// Publishes a release with a signed commit, and serves it by Git.
 const PUBLISH: &str = r#"
