@@ -5,6 +5,7 @@ mod objects;
 use jiff::Timestamp;
 
 use super::report::{ConditionStatus, Report, conditions, mirror, summary};
+use super::verdict::Reported;
 use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
 use crate::api::cluster_stack_release::{PinnedSource, ReleaseAddon};
@@ -87,10 +88,11 @@ pub fn ready_of(status: &ClusterStackReleaseStatus) -> Report {
 /// Computes the whole status from the facts and the status before.
 #[must_use]
 pub fn cluster_stack_release(
-    facts: ReleaseFacts,
+    mut facts: ReleaseFacts,
     old: &ClusterStackReleaseStatus,
     now: Timestamp,
 ) -> ClusterStackReleaseStatus {
+    keep_cause(&mut facts, &mirror(&old.conditions, 0, ConditionType::NodeImagesReady.as_str()));
     let reports = [
         (ConditionType::ReleaseValid, valid(&facts, old)),
         (ConditionType::ProviderReady, facts.provider.clone()),
@@ -198,6 +200,18 @@ fn with_users(sources: &Report, usage: &Usage) -> Report {
     };
     let message = format!("{}; {users}", sources.message);
     Report { message, ..sources.clone() }
+}
+
+/// Keeps the cause that was reported of the node images while Flux tries again: they alone are a `Kustomization`.
+fn keep_cause(facts: &mut ReleaseFacts, before: &Report) {
+    if before.status != ConditionStatus::False {
+        return;
+    }
+    let phase = Reason::Failed.as_str();
+    let reported = Reported { phase, reason: &before.reason, message: &before.message };
+    for object in facts.objects.iter_mut().filter(|object| object.step == Step::NodeImages) {
+        object.verdict = object.verdict.take().map(|verdict| verdict.with_cause_of(Some(reported)));
+    }
 }
 
 fn not_needed(what: &str) -> Report {

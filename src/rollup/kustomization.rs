@@ -1,12 +1,15 @@
 //! The truth table of a `Kustomization`.
 
-use crate::foreign::flux::observed::{FluxObject, KustomizationStatus, Status};
+use crate::foreign::flux::observed::{Attempt, FluxObject, KustomizationStatus, Status};
 
 use super::source::has_version;
 use super::verdict::{Expected, Moment, Verdict, doing};
 
 /// Reasons of `Ready=False` that the manifests do not cause: something else has to happen first.
 const WAITING: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "HealthCheckCanceled"];
+
+/// The reason of `Ready=True`.
+const SUCCEEDED: &str = "ReconciliationSucceeded";
 
 /// Reads the status of a `Kustomization`. `expected.version` is the commit.
 ///
@@ -30,6 +33,8 @@ pub(super) fn kustomization(
         Verdict::Pending
     } else if is_applied(object, status, expected) {
         Verdict::Applied
+    } else if let Some(attempt) = retried(object, status, expected) {
+        Verdict::tries_again(&attempt.last_reconciled_status)
     } else if let Some(waiting) =
         not_ready.and_then(|ready| Verdict::without_kubeconfig(&ready.message, None))
     {
@@ -56,6 +61,21 @@ fn awaited(object: &FluxObject, status: &KustomizationStatus, expected: &Expecte
     }
 }
 
+/// Returns the last attempt if it failed, and Flux tries the same again.
+///
+/// Flux sets `Ready` to unknown at the beginning of each attempt, once a minute: only the history tells a retry from the first
+/// attempt.
+fn retried<'a>(
+    object: &FluxObject,
+    status: &'a KustomizationStatus,
+    expected: &Expected,
+) -> Option<&'a Attempt> {
+    let is_under_way = object.is_observed() && object.conditions.with("Ready", Status::Unknown).is_some();
+    let last = status.history.first().filter(|_| is_under_way)?;
+    let is_same = has_version(last.metadata.revision.as_deref(), expected);
+    (is_same && last.last_reconciled_status != SUCCEEDED).then_some(last)
+}
+
 /// Whether the `Kustomization` is applied, of this generation and this commit.
 ///
 /// Flux sets `Ready` to unknown at the beginning of every interval. The object still counts as applied, unless the
@@ -63,10 +83,9 @@ fn awaited(object: &FluxObject, status: &KustomizationStatus, expected: &Expecte
 fn is_applied(object: &FluxObject, status: &KustomizationStatus, expected: &Expected) -> bool {
     let ready = match object.conditions.get("Ready").map(|ready| ready.status) {
         Some(Status::True) => true,
-        Some(Status::Unknown) => status
-            .history
-            .first()
-            .is_some_and(|attempt| attempt.last_reconciled_status == "ReconciliationSucceeded"),
+        Some(Status::Unknown) => {
+            status.history.first().is_some_and(|attempt| attempt.last_reconciled_status == SUCCEEDED)
+        }
         Some(Status::False) | None => false,
     };
     ready && object.is_observed() && has_version(status.last_applied_revision.as_deref(), expected)

@@ -28,8 +28,8 @@ use crate::names::Key;
 use self::metadata::WireMetadata;
 pub use self::metadata::{Metadata, SpecManager};
 pub use self::status::{
-    Artifact, Attempt, Condition, Conditions, Entry, HelmChartStatus, HelmReleaseStatus, Inventory,
-    KindStatus, KustomizationStatus, RepositoryStatus, Snapshot, Status,
+    Artifact, Attempt, AttemptMetadata, Condition, Conditions, Entry, HelmChartStatus, HelmReleaseStatus,
+    Inventory, KindStatus, KustomizationStatus, RepositoryStatus, Snapshot, Status,
 };
 
 /// A Flux object as the API server returned it: what all kinds have, and the status of its kind.

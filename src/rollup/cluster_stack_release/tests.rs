@@ -148,6 +148,26 @@ fn failing_source_is_reported_with_its_clusters() {
 }
 
 #[test]
+fn retry_of_node_images_keeps_their_cause() {
+    let release = release(true);
+    let with = |message: &str| {
+        let verdict = Verdict::Failed {
+            class: crate::error::Class::Transient,
+            reason: "ReconciliationFailed".to_owned(),
+            message: message.to_owned(),
+        };
+        let mut facts = good(&release);
+        facts.objects.push(object("Kustomization", Step::NodeImages, Some(verdict)));
+        facts
+    };
+    let failed = roll_up(with("no flavor"));
+    assert_eq!(reported(&failed, "NodeImagesReady"), "False ReconciliationFailed: no flavor");
+    assert_eq!(cluster_stack_release(with("Flux tries again"), &failed, later()), failed);
+    let first = roll_up(with("Flux tries again"));
+    assert_eq!(reported(&first, "NodeImagesReady"), "False ReconciliationFailed: Flux tries again");
+}
+
+#[test]
 fn unchanged_facts_keep_status_and_timestamps() {
     let release = release(false);
     let first = roll_up(good(&release));

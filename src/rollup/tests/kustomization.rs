@@ -17,7 +17,10 @@ const BEGIN: [&str; 2] = [
 fn after(outcome: &str) -> Value {
     json!({
         "observedGeneration": 2, "lastAppliedRevision": format!("sha1:{COMMIT}"), "lastAttemptedRevision": format!("sha1:{COMMIT}"),
-        "history": [{"lastReconciledStatus": outcome}, {"lastReconciledStatus": "Other"}],
+        "history": [
+            {"lastReconciledStatus": outcome, "metadata": {"revision": format!("main@sha1:{COMMIT}")}},
+            {"lastReconciledStatus": "Other"},
+        ],
     })
 }
 
@@ -44,6 +47,25 @@ fn status_gives_its_verdict() {
         (
             "a retry of what became unhealthy",
             after("HealthCheckFailed"),
+            &BEGIN,
+            failed(Transient, "HealthCheckFailed", "Flux tries again"),
+        ),
+        (
+            "the first attempt at a commit after another failed",
+            but(
+                "history",
+                json!([{"lastReconciledStatus": "HealthCheckFailed", "metadata": {"revision": OTHER}}]),
+            ),
+            &BEGIN,
+            progressing("Building manifests"),
+        ),
+        (
+            "the first attempt at a new spec after another failed",
+            {
+                let mut status = after("HealthCheckFailed");
+                status["observedGeneration"] = json!(1);
+                status
+            },
             &BEGIN,
             progressing("Building manifests"),
         ),
@@ -140,4 +162,56 @@ fn missing_kubeconfig_is_waited_for() {
     let helm = "Ready=False RESTClientError: could not get KubeConfig secret 'demo/a-kubeconfig': secrets \
                 \"a-kubeconfig\" not found";
     assert_eq!(judge_helm_release(&object(json!({}), &[helm]), &soon()), expected);
+}
+
+/// A retry begins each minute: neither `Ready` nor its message may change with it.
+#[test]
+fn retry_keeps_the_cause_that_was_reported() {
+    let retry = judge_kustomization(&object(after("ReconciliationFailed"), &BEGIN), &soon());
+    let late = judge_kustomization(
+        &object(after("ReconciliationFailed"), &BEGIN),
+        &Moment::at(time("2026-11-20T11:00:00Z")),
+    );
+    let overdue = "not ready after 20m: dry-run failed";
+    for (verdict, phase, reason, message, expected) in [
+        (
+            &retry,
+            "Failed",
+            "ReconciliationFailed",
+            "dry-run failed",
+            failed(Transient, "ReconciliationFailed", "dry-run failed"),
+        ),
+        (
+            &retry,
+            "Failed",
+            "ClusterUnreachable",
+            "refused",
+            failed(Transient, "ClusterUnreachable", "refused"),
+        ),
+        (&retry, "Waiting", "KubeConfigNotFound", "missing", waiting("KubeConfigNotFound", "missing", None)),
+        (&retry, "Progressing", "Progressing", "Building manifests", retry.clone()),
+        (&retry, "Failed", "ReconciliationFailed", overdue, retry.clone()),
+        (
+            &late,
+            "Failed",
+            "ReconciliationFailed",
+            overdue,
+            failed(Transient, "ReconciliationFailed", overdue),
+        ),
+        (
+            &late,
+            "Failed",
+            "ReconciliationFailed",
+            "dry-run failed",
+            failed(Transient, "ReconciliationFailed", overdue),
+        ),
+    ] {
+        let reported = Some(Reported { phase, reason, message });
+        assert_eq!(verdict.clone().with_cause_of(reported), expected, "{phase} {reason} {message}");
+    }
+    assert_eq!(retry.clone().with_cause_of(None), retry, "nothing was reported");
+    let other = failed(Transient, "HealthCheckFailed", "timeout");
+    let reported =
+        Some(Reported { phase: "Failed", reason: "ReconciliationFailed", message: "dry-run failed" });
+    assert_eq!(other.clone().with_cause_of(reported), other, "Flux says why");
 }

@@ -63,12 +63,14 @@ fn object_not_ready_by_deadline_has_failed() {
         );
     }
     // Manifests that cannot be applied say nothing while Flux tries again: the status knows.
-    let reported = Some(("ReconciliationFailed", "not ready after 20m: dry-run failed"));
+    let of =
+        |reason: &'static str, message: &'static str| Some(Reported { phase: "Failed", reason, message });
+    let reported = of("ReconciliationFailed", "not ready after 20m: dry-run failed");
     let kept = failed(Transient, "ReconciliationFailed", "not ready after 20m: dry-run failed");
     assert_eq!(late("not ready after 20m: Reconciliation in progress").with_cause_of(reported), kept);
     let other = failed(Transient, "HealthCheckFailed", "not ready after 20m: a");
     assert_eq!(other.clone().with_cause_of(reported), other, "another cause");
-    let early = Some(("ReconciliationFailed", "dry-run failed"));
+    let early = of("ReconciliationFailed", "dry-run failed");
     assert_eq!(late("x").with_cause_of(early), late("x"), "of another expectation");
 }
 

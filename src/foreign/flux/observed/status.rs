@@ -175,6 +175,16 @@ pub struct Attempt {
     /// The reason of `Ready` at that time: `ReconciliationSucceeded`, `HealthCheckFailed`…
     #[serde(default, deserialize_with = "null_as_default")]
     pub last_reconciled_status: String,
+    /// What it was an attempt at.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub metadata: AttemptMetadata,
+}
+
+/// What an attempt was made at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct AttemptMetadata {
+    /// The revision of the source.
+    pub revision: Option<String>,
 }
 
 /// Status fields of a `GitRepository` or `OCIRepository`.
