@@ -234,8 +234,9 @@ mod tests {
         let paths =
             archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string());
         let paths: Vec<String> = paths.collect();
+        assert_eq!(manifest["bin"], "flux-stackflux", "the Flux CLI refuses a program without this prefix");
         for path in [
-            manifest["bin"].as_str().unwrap(),
+            platform["extractPath"].as_str().unwrap(),
             "LICENSE",
             "NOTICE",
             "completions/_stackflux",
