@@ -34,6 +34,7 @@ mod missing;
 mod provider;
 mod pulse;
 mod report;
+mod retry;
 mod source;
 mod verdict;
 

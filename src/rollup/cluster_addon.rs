@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::delivery::overdue_delivery;
 use super::report::{ConditionStatus, Report, conditions, summary};
-use super::verdict::Reported;
+use super::retry::Reported;
 use super::{Verdict, addons_ready, reconciling, stalled};
 use crate::api::cluster_addon::{
     AddonObject, AddonState, AddonStatus, ClusterAddonStatus, ReleaseProgress, RenderedInputs,
@@ -100,10 +100,7 @@ pub fn cluster_addon(
 ) -> ClusterAddonStatus {
     for addon in &mut facts.addons {
         let before = old.addons.iter().find(|before| before.name == addon.name.as_str());
-        let reported = before.and_then(|before| {
-            let (phase, reason) = (before.phase.as_deref()?, before.reason.as_deref()?);
-            Some(Reported { phase, reason, message: before.message.as_deref()? })
-        });
+        let reported = before.and_then(Reported::of);
         addon.verdict = addon.verdict.take().map(|verdict| verdict.with_cause_of(reported));
     }
     let of = Of::new(&facts, old);

@@ -5,7 +5,7 @@ mod objects;
 use jiff::Timestamp;
 
 use super::report::{ConditionStatus, Report, conditions, mirror, summary};
-use super::verdict::Reported;
+use super::retry::Reported;
 use super::{object_ready, reconciling, stalled};
 use crate::api::ClusterStackReleaseStatus;
 use crate::api::cluster_stack_release::{PinnedSource, ReleaseAddon};

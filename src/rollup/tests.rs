@@ -14,7 +14,7 @@ mod source;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::verdict::Reported;
+use super::retry::Reported;
 use super::*;
 use crate::foreign::flux::FluxKind;
 use crate::foreign::flux::observed::{FluxObject, SpecDigest};

@@ -20,10 +20,8 @@ pub(super) const REPEATED_ATTEMPTS: i64 = 5;
 /// Flux's reasons that blame another object, which stackflux reports on as well: who waits for it is not late.
 const WAITS_FOR_OTHERS: [&str; 5] =
     ["ArtifactFailed", "DependencyNotReady", "NoSourceArtifact", "SourceNotReady", "SourceUnavailable"];
-/// The message while Flux tries again what has failed: its status does not say why any longer.
-const TRIES_AGAIN: &str = "Flux tries again";
 /// The beginning of the message about an object that is late.
-const OVERDUE: &str = "not ready after ";
+pub(super) const OVERDUE: &str = "not ready after ";
 /// Maximum time for Flux to answer a change or a request.
 pub const RESPONSE_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
@@ -49,17 +47,6 @@ impl Expected {
         let spec_digest = SpecDigest::kept(state.spec_digest.as_ref()?);
         Some(Self { spec_digest, version: state.version.clone(), revision_before: None, since })
     }
-}
-
-/// What was reported of an object.
-#[derive(Clone, Copy, Debug)]
-pub struct Reported<'a> {
-    /// The state.
-    pub phase: &'a str,
-    /// The reason.
-    pub reason: &'a str,
-    /// The sentence.
-    pub message: &'a str,
 }
 
 /// The facts that a verdict needs and that are in no object.
@@ -227,35 +214,6 @@ impl Verdict {
     pub(super) fn without_kubeconfig(message: &str, last_good: Option<String>) -> Option<Self> {
         let message = cause::missing_kubeconfig(message)?;
         Some(Self::Waiting { reason: Reason::KubeConfigNotFound.to_string(), message, last_good })
-    }
-
-    /// Creates the verdict for an object whose last attempt failed with this reason, while Flux tries again.
-    pub(super) fn tries_again(reason: &str) -> Self {
-        Self::Failed { class: Class::Transient, reason: reason.to_owned(), message: TRIES_AGAIN.to_owned() }
-    }
-
-    /// Keeps the cause that was reported of an object before: while Flux tries again, its status says nothing about it.
-    #[must_use]
-    pub fn with_cause_of(self, reported: Option<Reported>) -> Self {
-        let Self::Failed { class, reason, message } = &self else { return self };
-        let Some(Reported { phase, reason: before, message: said }) = reported else { return self };
-        let is_unknown = |reason: &str| reason == Reason::DeadlineExceeded.as_str();
-        let (is_late, was_late) = (message.starts_with(OVERDUE), said.starts_with(OVERDUE));
-        let is_silent = message.ends_with(TRIES_AGAIN) || (is_unknown(reason) && was_late);
-        let said = match (is_late, was_late) {
-            (true, false) => message.replace(TRIES_AGAIN, said),
-            (false, true) => return self,
-            (true, true) | (false, false) => said.to_owned(),
-        };
-        if !is_silent || is_unknown(before) {
-            self
-        } else if phase == Reason::Failed.as_str() {
-            Self::Failed { class: *class, reason: before.to_owned(), message: said }
-        } else if phase == Reason::Waiting.as_str() {
-            Self::Waiting { reason: before.to_owned(), message: said, last_good: None }
-        } else {
-            self
-        }
     }
 
     /// Whether the state stays until a user or another controller acts: deadlines do not run meanwhile.

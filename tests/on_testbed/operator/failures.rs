@@ -1,8 +1,8 @@
 //! Charts that fail in one of two clusters: each failure is reported with its own cause, in Helm's words, and affects
 //! nothing else.
 
-use std::fs;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 
@@ -105,6 +105,7 @@ fn failing_addons_report_helm_messages() {
     assert_eq!(now["status"]["addons"], good["status"]["addons"]);
 
     an_upgrade_is_rolled_back(&scenario);
+    a_retry_keeps_the_failure(&scenario);
 }
 
 /// The second release fixes both and breaks another one that moves before the rest, and that Flux rolls back: what moves later
@@ -128,4 +129,40 @@ fn an_upgrade_is_rolled_back(scenario: &Scenario) {
     scenario.upgrade("bad", V3);
     let addon = scenario.wait_addons("bad");
     assert_eq!(addon["status"]["release"]["lastKnownGood"], V3, "{addon:#}");
+}
+
+/// Flux begins each attempt at manifests with `Ready=Unknown`, once a minute: the addon has failed with its cause since the first
+/// one, and no attempt is an event.
+fn a_retry_keeps_the_failure(scenario: &Scenario) {
+    let kubeconfig = fs::read_to_string(scenario.testbed.workload("one").unwrap().kubeconfig()).unwrap();
+    let server = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+    let point_at = |server_now: &str| {
+        let value = kubeconfig.replace(server, server_now);
+        scenario.patch("secret", "bad-kubeconfig", &json!({"stringData": {"value": value}}));
+    };
+    let object = scenario.object("bad", "policies");
+    let attempt = |request: &str| {
+        let annotations = json!({"reconcile.fluxcd.io/requestedAt": request});
+        scenario.patch("kustomization", &object, &json!({"metadata": {"annotations": annotations}}));
+        let is_handled = |found: &Value| found["status"]["lastHandledReconcileAt"] == request;
+        scenario.wait("kustomization", &object, request, is_handled);
+    };
+    point_at("https://127.0.0.1:9");
+    attempt("first");
+    let has_failed = |addon: &Value| {
+        addon["phase"] == "Failed" && addon["message"].as_str().unwrap().contains("127.0.0.1:9")
+    };
+    scenario.wait_addon("bad", &scenario.addon("policies"), "Failed", has_failed);
+    let begun = scenario.testbed.audit().mark().unwrap();
+    let before = scenario.get("clusteraddon", "cluster-addon-bad").unwrap();
+    attempt("second");
+    attempt("third");
+    // The operator gathers changes for a tenth of a second.
+    thread::sleep(Duration::from_secs(2));
+    let after = scenario.get("clusteraddon", "cluster-addon-bad").unwrap();
+    assert_eq!(after["status"]["conditions"], before["status"]["conditions"]);
+    let mut writes = scenario.operator_writes_since(begun);
+    writes.retain(|write| ["clusteraddons", "events"].contains(&write.resource.as_str()));
+    assert_eq!(writes, [], "an attempt changes nothing");
+    point_at(server);
 }
