@@ -86,8 +86,10 @@ fn deadline_is_configurable() {
 fn deadline_spares_settled_objects() {
     let late = at("2026-11-21T10:00:00Z");
     assert_eq!(judge_helm_release(&applied(), &late), Verdict::Applied);
-    let dependency = object(json!({}), &["Ready=False DependencyNotReady: why"]);
-    assert_eq!(judge_helm_release(&dependency, &late), waiting("DependencyNotReady", "why", None));
+    for reason in ["DependencyNotReady", "SourceNotReady", "ArtifactFailed"] {
+        let waits = object(json!({}), &[&format!("Ready=False {reason}: why")]);
+        assert_eq!(judge_helm_release(&waits, &late), waiting(reason, "why", None));
+    }
     let given_up = object(json!({}), &["Stalled=True RetriesExceeded: why"]);
     assert_eq!(judge_helm_release(&given_up, &late), failed(Terminal, "RetriesExceeded", "why"));
 }

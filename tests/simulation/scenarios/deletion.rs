@@ -180,6 +180,27 @@ fn orphaned_stack_leaves_addons_suspended_that_a_list_lacks() {
     });
 }
 
+/// A leader that still has the deleted `ClusterStack` in its list becomes no owner of what it left: it would be collected.
+#[test]
+fn orphaned_source_stays_beside_an_outdated_list() {
+    run("orphan-outdated", |simulation| {
+        simulation.begin_with(|simulation| {
+            simulation.publish(1);
+            simulation.offer(&["v1"], &json!({}));
+            settle(simulation);
+        });
+        let before = simulation.position();
+        simulation.merge("ClusterStack", STACK, &orphan());
+        simulation.delete("ClusterStack", STACK);
+        settle(simulation);
+        assert!(simulation.has("GitRepository", "docker-catalog"));
+        simulation.restart_outdated("ClusterStack", before);
+        settle(simulation);
+        assert!(simulation.has("GitRepository", "docker-catalog"), "it is not collected");
+        assert!(simulation.uninstalled().is_empty(), "{:?}", simulation.uninstalled());
+    });
+}
+
 #[test]
 fn cluster_deleted_slowly_reports_it() {
     run("slowly", |simulation| {
