@@ -35,7 +35,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if !arguments.export {
-        let hint = "stackflux install --export | kubectl apply --server-side --force-conflicts -f -";
+        let hint =
+            "stackflux install --export --image=IMAGE | kubectl apply --server-side --force-conflicts -f -";
         return Err(CliError::usage("install applies nothing itself: add --export").hint(hint));
     }
     let objects = installation::objects(arguments.namespace.as_str(), &arguments.image)?;

@@ -14,7 +14,7 @@ pub struct Right {
     pub verb: String,
     /// The API group; empty for the core group.
     pub group: String,
-    /// The resource in the plural; a subresource comes after a slash.
+    /// The resource in the plural; a subresource comes after a slash. A path of the API server begins with one.
     pub resource: String,
     /// The name of the only object; `None` for all of them.
     pub name: Option<String>,
@@ -31,6 +31,9 @@ impl Right {
     /// Returns the arguments of `kubectl auth can-i` that ask for the right.
     #[must_use]
     pub fn question(&self) -> String {
+        if self.resource.starts_with('/') {
+            return format!("{} {}", self.verb, self.resource);
+        }
         let place = self.namespace.as_ref().map_or_else(|| "-A".to_owned(), |name| format!("-n {name}"));
         let (resource, sub) = self.resource.split_once('/').unwrap_or((&self.resource, ""));
         let sub = if sub.is_empty() { String::new() } else { format!(" --subresource={sub}") };
@@ -149,6 +152,7 @@ mod tests {
 
     #[test]
     fn right_is_a_question_for_kubectl() {
+        assert_eq!(Right::everywhere("get", "", "/version").question(), "get /version");
         let of = |resource: &str, group: &str| Right::everywhere("patch", group, resource);
         let lease = Right {
             namespace: Some("platform".to_owned()),

@@ -17,7 +17,9 @@ pub(super) fn taken<T>(
         Ok(found) => Ok(Ok(found)),
         Err(Error::Api(status)) if status.is_forbidden() => Ok(Err(Unread::Forbidden(right))),
         Err(Error::Api(status)) if matches!(status.code, 404 | 405) => {
-            Ok(Err(Unread::NotServed(format!("{}.{}", right.resource, right.group))))
+            let Right { resource, group, .. } = right;
+            let dot = if group.is_empty() { "" } else { "." };
+            Ok(Err(Unread::NotServed(format!("{resource}{dot}{group}"))))
         }
         Err(error) => Err(session.failed(&error)),
     }

@@ -10,7 +10,7 @@ use crate::release::finding::Printable;
 /// Formats all checks with colours, and their number. Sentences are wrapped to a width.
 pub(super) fn text(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let mut prose = Prose::new(width);
-    for Check { check, outcome, message, run, .. } in &diagnosis.checks {
+    for Check { check, outcome, message, run, then, .. } in &diagnosis.checks {
         let (style, glyph, not) = match outcome {
             Outcome::Ok => (GREEN, '✔', ""),
             Outcome::Warning => (YELLOW, '!', ""),
@@ -20,6 +20,9 @@ pub(super) fn text(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         prose.line(&format!("{style}{glyph}{style:#} {check}: {not}{}", Printable(message)));
         if let Some(run) = run {
             prose.command(&Printable(run).to_string());
+        }
+        if let Some(then) = then {
+            prose.line(&format!("  {}", Printable(then)));
         }
     }
     prose.gap();
@@ -38,14 +41,14 @@ mod tests {
     fn problem_has_what_to_run_below_it() {
         let checks = vec![
             Check::ok("Kubernetes", "v1.34.2"),
-            Check::warning("RuntimeSDK", "off", "kubectl edit a"),
+            Check::warning("RuntimeSDK", "off", "kubectl edit a").then("Set a flag."),
             Check::problem("Flux", "is missing", "flux install"),
             Check::unknown("Leader", "you may not list leases", "kubectl auth can-i list leases"),
         ];
         let diagnosis = Diagnosis { problems: 1, warnings: 1, not_checked: 1, checks };
         let expected = "\
             ✔ Kubernetes: v1.34.2\n\
-            ! RuntimeSDK: off\n  kubectl edit a\n\
+            ! RuntimeSDK: off\n  kubectl edit a\n  Set a flag.\n\
             ✗ Flux: is missing\n  flux install\n\
             ◎ Leader: not checked: you may not list leases\n  kubectl auth can-i list leases\n\
             \n1 problem, 1 warning, 1 not checked\n";

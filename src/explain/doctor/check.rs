@@ -40,6 +40,9 @@ pub struct Check {
     /// What to run, unless all is well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// What to do then, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<String>,
     /// The right without which the reader could not check it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_right: Option<String>,
@@ -49,7 +52,8 @@ impl Check {
     /// Reports that all is well.
     #[must_use]
     pub fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, outcome: Outcome::Ok, message: message.into(), run: None, missing_right: None }
+        let message = message.into();
+        Self { check, outcome: Outcome::Ok, message, run: None, then: None, missing_right: None }
     }
 
     /// Reports what could be better, and what to run.
@@ -68,6 +72,12 @@ impl Check {
     #[must_use]
     pub fn unknown(check: &'static str, message: impl Into<String>, run: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, run: Some(run.into()), ..Self::ok(check, message) }
+    }
+
+    /// Adds what to do after the command, in a sentence.
+    #[must_use]
+    pub fn then(self, then: impl Into<String>) -> Self {
+        Self { then: Some(then.into()), ..self }
     }
 
     /// Reports that a part of the facts was not read.

@@ -78,11 +78,14 @@ fn check(facts: &Facts, missing: impl Fn(&str) -> Option<Check>) -> Check {
 
 /// Reports a difference; `None` if there is none.
 fn differs(name: &str, Difference { missing, more, other }: &Difference) -> Option<Check> {
-    let newer = "stackflux version  # then install the command line of the operator's version";
     let (way, fields, run) = match (missing.is_empty(), more.is_empty(), other.is_empty()) {
         (true, true, true) => return None,
         (false, true, _) => ("older than this program: it lacks", missing, APPLY),
-        (true, false, _) => ("newer than this program: it has also", more, newer),
+        (true, false, _) => {
+            let message = format!("{name} is newer than this program: it has also {}", listed(more, SHOWN));
+            let check = Check::problem(DEFINITIONS, message, "stackflux version");
+            return Some(check.then("Install the command line of the operator's version."));
+        }
         (false, false, _) => ("of another version than this program: it lacks", missing, APPLY),
         (true, true, false) => ("of another version than this program: it has other checks of", other, APPLY),
     };

@@ -185,21 +185,28 @@ impl Program {
     /// Returns the value of a flag: the last one counts, and a flag without a value is `true`.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<&str> {
-        let mut found = None;
-        let mut rest = self.arguments.iter().peekable();
-        while let Some(word) = rest.next() {
-            let Some(flag) = word.strip_prefix("--").and_then(|word| word.strip_prefix(name)) else {
-                continue;
-            };
-            found = match (flag.strip_prefix('='), flag.is_empty()) {
-                (Some(value), _) => Some(value),
-                (None, true) => Some(
-                    rest.peek().filter(|next| !next.starts_with('-')).map_or("true", |next| next.as_str()),
-                ),
-                (None, false) => found,
-            };
-        }
-        found
+        self.flags(name).last()
+    }
+
+    /// Returns the feature gates that are set: those of all flags, the last of which counts for a gate, as in
+    /// `k8s.io/component-base`.
+    #[must_use]
+    pub fn feature_gates(&self) -> String {
+        let flags: Vec<&str> = self.flags("feature-gates").filter(|gates| !gates.is_empty()).collect();
+        flags.join(",")
+    }
+
+    /// Returns the values of a flag, in their order.
+    fn flags(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.arguments.iter().enumerate().filter_map(move |(at, word)| {
+            let flag = word.strip_prefix("--")?.strip_prefix(name)?;
+            let next = || self.arguments.get(at + 1).filter(|next| !next.starts_with('-'));
+            match flag.strip_prefix('=') {
+                Some(value) => Some(value),
+                None if flag.is_empty() => Some(next().map_or("true", String::as_str)),
+                None => None,
+            }
+        })
     }
 
     /// Whether a flag is switched on.

@@ -67,43 +67,46 @@ fn not_served(facts: &Facts) -> Option<Check> {
         "is missing, or older than {MINIMUM_FLUX}: the API server does not serve {}",
         missing.join(", ")
     );
-    let run = "flux install  # of version 2.9 or newer; flux check shows what there is";
-    (!missing.is_empty()).then(|| Check::problem(FLUX, message, run))
+    (!missing.is_empty()).then(|| Check::problem(FLUX, message, "flux check").then(install()))
 }
 
-/// Checks that the controllers have Pods, and their version if a label has it.
+/// Checks that the controllers and their shards have Pods, and their version if a label has it.
 fn controllers(programs: &[Program]) -> Check {
-    let mut versions = Vec::new();
-    for name in CONTROLLERS {
-        let Some(program) = programs.iter().find(|program| program.is_controller(name)) else {
+    let of = |name: &str| programs.iter().filter(|program| program.is_controller(name)).collect::<Vec<_>>();
+    let found = CONTROLLERS.map(|name| (name, of(name)));
+    if let Some((name, _)) = found.iter().find(|(_, programs)| programs.is_empty()) {
+        if found.iter().all(|(_, programs)| programs.is_empty()) {
             let message = format!("no Deployment {name} was found: its version and its flags are unknown");
             return Check::unknown(FLUX, message, "flux check");
-        };
-        let namespace = &program.key.namespace;
-        if program.ready == 0 {
-            let message = format!("{name} has no Pod that is ready: {}", stopped(name));
-            return Check::problem(
-                FLUX,
-                message,
-                format!("kubectl -n {namespace} describe deployment {}", program.key.name),
-            );
         }
-        versions.push((
-            name,
-            program.labels.get(VERSION).map_or_else(|| program.tag(), String::as_str),
-            program,
-        ));
+        let message = format!("there is no Deployment {name}: {}", stopped(name));
+        return Check::problem(FLUX, message, "flux check").then(install());
     }
-    let is_labelled = |program: &Program| program.labels.contains_key(VERSION);
-    let old = versions
-        .iter()
-        .find(|(_, version, program)| is_labelled(program) && is_older(version, minimum()).unwrap_or(false));
-    if let Some((name, version, _)) = old {
-        let message = format!("{name} is of Flux {version}, and stackflux needs {MINIMUM_FLUX}");
-        return Check::problem(FLUX, message, "flux install  # of version 2.9 or newer");
+    let all =
+        || found.iter().flat_map(|(name, programs)| programs.iter().map(move |program| (name, program)));
+    if let Some((name, Program { key, .. })) = all().find(|(_, program)| program.ready == 0) {
+        let message = format!("{} has no Pod that is ready: {}", key.name, stopped(name));
+        let run = format!("kubectl -n {} describe deployment {}", key.namespace, key.name);
+        return Check::problem(FLUX, message, run);
     }
-    let shown: Vec<String> = versions.iter().map(|(name, version, _)| format!("{name} {version}")).collect();
-    Check::ok(FLUX, shown.join(", "))
+    let old = all().find_map(|(_, program)| {
+        let version = program.labels.get(VERSION)?;
+        is_older(version, minimum()).unwrap_or(false).then_some((program, version))
+    });
+    if let Some((Program { key, .. }, version)) = old {
+        let message = format!("{} is of Flux {version}, and stackflux needs {MINIMUM_FLUX}", key.name);
+        return Check::problem(FLUX, message, "flux check").then(install());
+    }
+    let shown = all().map(|(_, program)| {
+        let version = program.labels.get(VERSION).map_or_else(|| program.tag(), String::as_str);
+        format!("{} {version}", program.key.name)
+    });
+    Check::ok(FLUX, shown.collect::<Vec<_>>().join(", "))
+}
+
+/// How Flux is mended.
+fn install() -> String {
+    format!("Install or upgrade Flux, version {MINIMUM_FLUX} or newer, as you installed it.")
 }
 
 /// Describes what happens while a controller is stopped.
@@ -137,7 +140,7 @@ fn chart_names(facts: &Facts) -> Check {
             let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
             let (meaning, action) = (Reason::FluxTooOld.meaning(), Reason::FluxTooOld.action());
             let message = format!("{} ({version}): {meaning}", Reason::FluxTooOld.as_str());
-            Check::problem(CHART_NAMES, message, format!("{}  # {action}", run(Reason::FluxTooOld)))
+            Check::problem(CHART_NAMES, message, run(Reason::FluxTooOld)).then(action)
         }
         Renaming::Unknown(why) => Check::unknown(CHART_NAMES, why, run(Reason::FluxTooOld)),
     }
@@ -153,13 +156,8 @@ fn feature_gates(programs: &[Program]) -> Check {
             "flux check",
         );
     }
-    let set: Vec<(&Program, &str)> = programs
-        .iter()
-        .filter(of_flux)
-        .filter_map(|program| {
-            Some((program, program.flag("feature-gates").filter(|gates| !gates.is_empty())?))
-        })
-        .collect();
+    let gates = programs.iter().filter(of_flux).map(|program| (program, program.feature_gates()));
+    let set: Vec<(&Program, String)> = gates.filter(|(_, gates)| !gates.is_empty()).collect();
     let Some((first, _)) = set.first() else {
         return Check::ok(FEATURE_GATES, "the default ones");
     };
@@ -168,11 +166,8 @@ fn feature_gates(programs: &[Program]) -> Check {
     let message =
         format!("stackflux is tested with the default ones, and these are set: {}", shown.join("; "));
     let (namespace, name) = (&first.key.namespace, &first.key.name);
-    Check::warning(
-        FEATURE_GATES,
-        message,
-        format!("kubectl -n {namespace} edit deployment {name}  # remove --feature-gates"),
-    )
+    Check::warning(FEATURE_GATES, message, format!("kubectl -n {namespace} edit deployment {name}"))
+        .then("Remove --feature-gates, if you do not need it.")
 }
 
 #[cfg(test)]
@@ -180,7 +175,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::check::Outcome::{NotChecked, Ok as Good, Problem, Warning};
-    use super::super::tests::{assert_found, definition, flux_programs, forbidden, healthy};
+    use super::super::tests::{assert_found, definition, flux_programs, forbidden, healthy, program};
     use super::*;
 
     #[test]
@@ -219,12 +214,17 @@ mod tests {
         let stopped = |program: &mut Program| program.ready = 0;
         assert_found(&[with(&stopped)], &[(FLUX, Problem, "HelmReleases stay as they are")]);
         let lost = |program: &mut Program| program.key.name = "another".to_owned();
-        assert_found(&[with(&lost)], &[(FLUX, NotChecked, "no Deployment helm-controller")]);
-        let gates = flux_programs(&["--feature-gates=DetectDrift=false"]);
+        assert_found(&[with(&lost)], &[(FLUX, Problem, "there is no Deployment helm-controller")]);
+        assert_found(&[controllers(&[])], &[(FLUX, NotChecked, "no Deployment source-controller")]);
+        let mut sharded = flux_programs(&[]);
+        let labels = [("app.kubernetes.io/component".to_owned(), "helm-controller".to_owned())].into();
+        sharded.push(Program { labels, ready: 0, ..program("flux-system", "helm-controller-b", "", &[]) });
+        assert_found(&[controllers(&sharded)], &[(FLUX, Problem, "helm-controller-b has no Pod")]);
+        let gates = flux_programs(&["--feature-gates=DetectDrift=false", "--feature-gates=A=true"]);
         assert_found(&[feature_gates(&[])], &[(FEATURE_GATES, NotChecked, "no Deployment of Flux")]);
         assert_found(
             &[feature_gates(&gates)],
-            &[(FEATURE_GATES, Warning, "helm-controller: DetectDrift=false")],
+            &[(FEATURE_GATES, Warning, "helm-controller: DetectDrift=false,A=true")],
         );
     }
 

@@ -3,7 +3,7 @@
 //! Names: `config/` and `api/v1alpha1` of <https://github.com/SovereignCloudStack/cluster-stack-operator>.
 
 use super::check::{Check, Outcome};
-use super::facts::{Facts, Own, Read, Unread};
+use super::facts::{Facts, Own, Program, Read, Unread};
 use crate::api;
 use crate::names::Key;
 
@@ -23,12 +23,15 @@ pub fn leftovers(facts: &Facts) -> Vec<Check> {
     found.extend(deployments(facts));
     found.extend(webhooks(facts));
     found.extend(extensions(facts));
-    for (kind, read) in [
-        ("clusterstack", &facts.stacks),
-        ("clusterstackrelease", &facts.releases),
-        ("clusteraddon", &facts.addons),
-    ] {
-        found.extend(finalizers(kind, read));
+    // While it runs, it removes its finalizers itself.
+    if !facts.programs.iter().flatten().any(|program| is_theirs(program) && program.replicas > 0) {
+        for (kind, read) in [
+            ("clusterstack", &facts.stacks),
+            ("clusterstackrelease", &facts.releases),
+            ("clusteraddon", &facts.addons),
+        ] {
+            found.extend(finalizers(kind, read));
+        }
     }
     // One right that is missing says enough.
     let is_unread = |check: &Check| check.outcome == Outcome::NotChecked;
@@ -47,11 +50,7 @@ fn deployments(facts: &Facts) -> Option<Check> {
         Ok(programs) => programs,
         Err(why) => return Some(Check::unread(LEFTOVERS, why)),
     };
-    let labelled = |labels: &std::collections::BTreeMap<String, String>| {
-        labels.get("control-plane").is_some_and(|value| value == CONTROLLER)
-    };
-    let program =
-        programs.iter().find(|program| program.key.name == CONTROLLER || labelled(&program.pod_labels))?;
+    let program = programs.iter().find(|program| is_theirs(program))?;
     let Key { namespace, name } = &program.key;
     if program.replicas == 0 {
         let message = format!(
@@ -66,11 +65,20 @@ fn deployments(facts: &Facts) -> Option<Check> {
     let message = format!(
         "the cluster-stack-operator runs ({namespace}/{name}), and writes the same kinds as stackflux"
     );
-    Some(Check::problem(
-        LEFTOVERS,
-        message,
-        format!("kubectl -n {namespace} scale deployment {name} --replicas=0  # docs/do/migrate.md"),
-    ))
+    Some(
+        Check::problem(
+            LEFTOVERS,
+            message,
+            format!("kubectl -n {namespace} scale deployment {name} --replicas=0"),
+        )
+        .then("Change operators as docs/do/migrate.md says."),
+    )
+}
+
+/// Whether it is the Deployment of the cluster-stack-operator.
+fn is_theirs(program: &Program) -> bool {
+    let labelled = program.pod_labels.get("control-plane").is_some_and(|value| value == CONTROLLER);
+    program.key.name == CONTROLLER || labelled
 }
 
 /// Reports its webhooks: while its Pods are gone, the API server refuses what they would check.
@@ -130,13 +138,15 @@ fn finalizers(kind: &str, read: &Read<Vec<Own>>) -> Option<Check> {
         "kubectl -n {namespace} patch {kind} {name} --type=json -p '[{{\"op\":\"test\",\"path\":\"/metadata/finalizers/{at}\",\
          \"value\":\"{finalizer}\"}},{{\"op\":\"remove\",\"path\":\"/metadata/finalizers/{at}\"}}]'"
     );
-    Some(Check::problem(LEFTOVERS, message, run))
+    let check = Check::problem(LEFTOVERS, message, run);
+    let then = "Then run stackflux doctor again, for the others.";
+    Some(if found.len() == 1 { check } else { check.then(then) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::check::Outcome::{NotChecked, Ok as Good, Problem, Warning};
-    use super::super::facts::{Extension, Program, Webhook};
+    use super::super::facts::{Extension, Webhook};
     use super::super::tests::{assert_found, forbidden, healthy, program};
     use super::*;
 
@@ -209,6 +219,9 @@ mod tests {
         say(&Facts { addons: Ok(vec![ours.clone()]), ..healthy() }, Good, "nothing");
         let both = [api::labels::FINALIZER, "clusteraddon.clusterstack.x-k8s.io"];
         let old = vec![ours, own("b", &both), own("c", &both)];
+        let runs = program("cso-system", CONTROLLER, "cso:v0.1.0", &[]);
+        let facts = Facts { programs: Ok(vec![runs]), addons: Ok(old.clone()), ..healthy() };
+        say(&facts, Problem, "the cluster-stack-operator runs");
         let found = leftovers(&Facts { addons: Ok(old), ..healthy() });
         assert_found(
             &found,

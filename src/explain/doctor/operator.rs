@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::check::{Check, word};
+use super::check::{Check, Outcome, word};
 use super::facts::{Cause, Facts, Own, Program, Unread};
 use super::version::parsed;
 use crate::api::{ConditionType, Reason};
 use crate::explain::age;
 use crate::explain::operator::{OperatorLease, down};
+use crate::installation::lease::lease_name;
+use crate::names::Key;
 
 const LEADER: &str = "Leader";
 const VERSION: &str = "OperatorVersion";
@@ -19,10 +21,19 @@ const ELECTION: &str = "enable-leader-election";
 /// Checks the operator.
 #[must_use]
 pub fn operator(facts: &Facts) -> Vec<Check> {
-    vec![leader(facts), version(facts), source_controller(facts)]
+    let leader = leader(facts);
+    let source_controller = match source_controller(facts) {
+        said if said.outcome == Outcome::Ok && leader.outcome == Outcome::Problem => Check::unknown(
+            SOURCE_CONTROLLER,
+            "nothing reports it, because an operator does not run",
+            leader.run.clone().unwrap_or_default(),
+        ),
+        said => said,
+    };
+    vec![leader, version(facts), source_controller]
 }
 
-/// Checks that each operator has a leader, by its Lease and its Pods.
+/// Checks that each operator has a leader, by its Pods and its Lease.
 fn leader(facts: &Facts) -> Check {
     if let Some(program) = operators(facts).find(|program| program.ready == 0) {
         let (key, wanted) = (&program.key, program.replicas);
@@ -35,37 +46,60 @@ fn leader(facts: &Facts) -> Check {
         Ok(leases) => leases,
         Err(why) => return Check::unread(LEADER, why),
     };
-    if let Some(lease) = down(leases, facts.now).first().map(|down| &down.0) {
-        let (key, renewed) = (&lease.key, age(lease.renewed, facts.now));
+    let electing = || operators(facts).filter(|program| !is_alone(program));
+    let without = electing().find(|program| leases.iter().all(|lease| lease.key != lease_of(program)));
+    if let Some(program) = without {
+        let Program { key, .. } = program;
         let message = format!(
-            "the Lease {key} was last renewed {renewed} ago: no operator runs, and all that it reported is as old"
+            "there is no Lease {}: the operator {key} has never become the leader",
+            lease_of(program)
         );
-        let run = format!(
-            "kubectl -n {} get pods -l app.kubernetes.io/name=stackflux  # delete the Lease if none is to run there",
-            key.namespace
-        );
+        let run = format!("kubectl -n {} logs deployment/{} --tail=50", key.namespace, key.name);
         return Check::problem(LEADER, message, run);
     }
-    let alone = operators(facts).find(|program| program.flag(ELECTION) == Some("false"));
-    if let Some(Program { key, .. }) = alone.filter(|_| leases.is_empty()) {
+    // An operator without an election may have left a Lease of the time before.
+    let counting: Vec<OperatorLease> = leases
+        .iter()
+        .filter(|lease| !operators(facts).any(|program| is_alone(program) && lease.key == lease_of(program)))
+        .cloned()
+        .collect();
+    if let Some(lease) = down(&counting, facts.now).first().map(|down| &down.0) {
+        return not_renewed(facts, lease);
+    }
+    if let Some(Program { key, .. }) = operators(facts).find(|program| is_alone(program)) {
         let message =
             format!("the operator {key} runs with --{ELECTION}=false: only one of its Pods may run");
-        return Check::warning(
-            LEADER,
-            message,
-            format!("kubectl -n {} get deployment {}", key.namespace, key.name),
-        );
+        let run = format!("kubectl -n {} get deployment {}", key.namespace, key.name);
+        return Check::warning(LEADER, message, run);
     }
     if leases.is_empty() {
-        let message = "there is no Lease of an operator: none has run yet";
-        return Check::problem(
-            LEADER,
-            message,
-            "stackflux install --export | kubectl apply --server-side --force-conflicts -f -",
-        );
+        let message = "there is neither an operator nor its Lease: none has run yet";
+        let run = "kubectl get deployments -A -l app.kubernetes.io/name=stackflux";
+        return Check::problem(LEADER, message, run).then("Install the operator: docs/do/install.md.");
     }
     let running: Vec<String> = running(leases, facts.now).collect();
     Check::ok(LEADER, running.join("; "))
+}
+
+/// Reports a Lease that has passed.
+fn not_renewed(facts: &Facts, OperatorLease { key, renewed, .. }: &OperatorLease) -> Check {
+    let message = format!(
+        "the Lease {key} was last renewed {} ago: no operator runs, and all that it reported is as old",
+        age(*renewed, facts.now)
+    );
+    let run = format!("kubectl -n {} get pods -l app.kubernetes.io/name=stackflux", key.namespace);
+    Check::problem(LEADER, message, run).then("Delete the Lease if no operator is to run there.")
+}
+
+/// Whether all Pods of an operator write, because they elect no leader.
+fn is_alone(program: &Program) -> bool {
+    program.flag(ELECTION) == Some("false")
+}
+
+/// Returns the Lease for which the Pods of an operator compete.
+fn lease_of(program: &Program) -> Key {
+    let set = program.flag("runtime-namespace").filter(|namespace| !namespace.starts_with('$'));
+    Key::new(set.unwrap_or(&program.key.namespace), &lease_name(program.flag("watch-label-selector")))
 }
 
 /// Describes the leaders that renew their Leases.
@@ -89,7 +123,7 @@ fn version(facts: &Facts) -> Check {
         Err(why) => return Check::unread(VERSION, why),
     };
     let operators: Vec<&Program> = programs.iter().filter(|program| program.is_operator()).collect();
-    let show = "kubectl get deployments -A -o wide  # column IMAGES";
+    let show = "kubectl get deployments -A -o wide";
     if operators.is_empty() {
         return Check::unknown(
             VERSION,
@@ -106,16 +140,13 @@ fn version(facts: &Facts) -> Check {
         match parsed(tag).map(|found| found.cmp(&parsed(own).unwrap_or_default())) {
             Some(std::cmp::Ordering::Equal) => {}
             Some(std::cmp::Ordering::Less) => {
-                let run = format!(
-                    "kubectl -n {} set image deployment/{} manager=<registry>/stackflux:{own}  # docs/do/operate.md: upgrade",
-                    key.namespace, key.name
-                );
-                return Check::warning(VERSION, message("older"), run);
+                let run = format!("kubectl -n {} get deployment {} -o wide", key.namespace, key.name);
+                return Check::warning(VERSION, message("older"), run)
+                    .then(format!("Upgrade it to {own}: docs/do/operate.md."));
             }
             Some(std::cmp::Ordering::Greater) => {
-                let run =
-                    format!("stackflux version  # then install the command line of version {}", word(tag));
-                return Check::warning(VERSION, message("newer"), run);
+                return Check::warning(VERSION, message("newer"), "stackflux version")
+                    .then(format!("Install the command line of version {}.", word(tag)));
             }
             None => {
                 let message =
@@ -141,8 +172,8 @@ fn source_controller(facts: &Facts) -> Check {
                 let Own { key, .. } = object;
                 let name = reason.as_str();
                 let message = format!("{kind} {key} reports {name}: {message}");
-                let run = format!("stackflux why {}/{key}  # {}", kind.to_lowercase(), reason.action());
-                return Check::problem(SOURCE_CONTROLLER, message, run);
+                let run = format!("stackflux why {}/{key}", kind.to_lowercase());
+                return Check::problem(SOURCE_CONTROLLER, message, run).then(reason.action());
             }
         }
     }
@@ -174,7 +205,6 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::names::Key;
 
     #[test]
     fn leader_is_the_holder_of_a_renewed_lease() {
@@ -192,10 +222,37 @@ mod tests {
         let alone =
             Facts { programs: Ok(vec![deployment(&["--enable-leader-election=false"])]), ..facts.clone() };
         say(&alone, Warning, "only one of its Pods may run");
+        let none = Facts { programs: Ok(Vec::new()), ..facts.clone() };
+        say(&none, Problem, "there is neither an operator nor its Lease");
         facts.leases = Err(forbidden("list", "coordination.k8s.io", "leases"));
         say(&facts, NotChecked, "you may not list leases.coordination.k8s.io");
         facts.programs = Ok(vec![Program { ready: 0, ..deployment(&[]) }]);
         say(&facts, Problem, "flux-system/stackflux has 0 of 2 Pods that are ready");
+    }
+
+    #[test]
+    fn each_operator_has_a_lease_of_its_own() {
+        let say = |facts: &Facts, outcome, part| assert_found(&[leader(facts)], &[(LEADER, outcome, part)]);
+        let mut shard = deployment(&["--watch-label-selector=shard=a"]);
+        shard.key = Key::new("flux-system", "stackflux-a");
+        let facts = healthy();
+        let both = Facts { programs: Ok(vec![deployment(&[]), shard.clone()]), ..facts.clone() };
+        say(&both, Problem, "there is no Lease flux-system/stackflux-leader-election-3d8dfb268d57");
+        assert_found(
+            &operator(&both),
+            &[
+                (LEADER, Problem, "the operator flux-system/stackflux-a has never become the leader"),
+                (VERSION, Good, ""),
+                (SOURCE_CONTROLLER, NotChecked, "an operator does not run"),
+            ],
+        );
+        let lease = facts.leases.clone().unwrap().remove(0);
+        let of_shard = OperatorLease { key: lease_of(&shard), ..lease.clone() };
+        say(&Facts { leases: Ok(vec![lease.clone(), of_shard]), ..both }, Good, "; stackflux-a leads");
+        // The Lease is of the time before.
+        let old = OperatorLease { renewed: facts.now - SignedDuration::from_hours(50), ..lease };
+        let alone = vec![deployment(&["--enable-leader-election=false"])];
+        say(&Facts { programs: Ok(alone), leases: Ok(vec![old]), ..facts }, Warning, "only one of its Pods");
     }
 
     #[test]

@@ -31,8 +31,9 @@ pub fn kubernetes(facts: &Facts) -> Check {
         Some(true) => Check::problem(
             KUBERNETES,
             format!("{version} is older than 1.30, and does not know the rules in stackflux's definitions"),
-            "kubectl version  # then upgrade the management cluster to 1.30 or newer",
-        ),
+            "kubectl version",
+        )
+        .then("Upgrade the management cluster to 1.30 or newer."),
         None => {
             Check::unknown(KUBERNETES, format!("{version:?} cannot be compared with 1.30"), "kubectl version")
         }
@@ -47,11 +48,9 @@ pub fn cluster_api(facts: &Facts) -> Vec<Check> {
         Err(why) => return vec![Check::unread(CLUSTER_API, why)],
     };
     let Some(served) = groups.get(capi::GROUP) else {
-        return vec![Check::problem(
-            CLUSTER_API,
-            "is not installed: the API server does not serve Clusters",
-            "clusterctl init  # with your infrastructure provider, EXP_RUNTIME_SDK=true and CLUSTER_TOPOLOGY=true",
-        )];
+        let message = "is not installed: the API server does not serve Clusters";
+        let run = "EXP_RUNTIME_SDK=true CLUSTER_TOPOLOGY=true clusterctl init";
+        return vec![Check::problem(CLUSTER_API, message, run).then("Add your infrastructure provider.")];
     };
     let served = served.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     let program = match &facts.programs {
@@ -68,7 +67,21 @@ pub fn cluster_api(facts: &Facts) -> Vec<Check> {
             "kubectl get deployments -A -l cluster.x-k8s.io/provider=cluster-api",
         )];
     };
-    vec![topology(program, &served), runtime_sdk(program, &gate_users(facts))]
+    let core = if program.ready == 0 { stopped(program) } else { topology(program, &served) };
+    vec![core, runtime_sdk(program, &gate_users(facts))]
+}
+
+/// Reports that no Pod reconciles Clusters.
+fn stopped(Program { key, replicas, .. }: &Program) -> Check {
+    let message = format!(
+        "{} has 0 of {replicas} Pods that are ready: Clusters are neither created, upgraded nor deleted",
+        key.name
+    );
+    Check::problem(
+        CLUSTER_API,
+        message,
+        format!("kubectl -n {} describe deployment {}", key.namespace, key.name),
+    )
 }
 
 /// Checks that Clusters can have a class.
@@ -80,22 +93,23 @@ fn topology(program: &Program, served: &str) -> Check {
     let message = format!(
         "{found} runs without the feature gate ClusterTopology, so that Clusters cannot have a class"
     );
-    Check::problem(CLUSTER_API, message, set(program, "ClusterTopology"))
+    let (run, then) = set(program, "ClusterTopology");
+    Check::problem(CLUSTER_API, message, run).then(then)
 }
 
 /// Checks that upgrades can wait for addons. That they do not is a problem if a `ClusterStack` expects it.
 fn runtime_sdk(program: &Program, users: &Read<usize>) -> Check {
     let is_old = is_older(program.tag(), MINIMUM_CLUSTER_API_FOR_GATE).unwrap_or(false);
-    let (what, run) = match (is_old, gate(program, RUNTIME_SDK)) {
+    let (what, (run, then)) = match (is_old, gate(program, RUNTIME_SDK)) {
         (false, true) => return Check::ok(RUNTIME_SDK, "on: upgrades wait for the addons before them"),
         (true, _) => (
             format!("Cluster API {} is older than 1.10", program.tag()),
-            "clusterctl upgrade plan".to_owned(),
+            ("clusterctl upgrade plan".to_owned(), "Upgrade Cluster API to 1.10 or newer.".to_owned()),
         ),
         (false, false) => ("the feature gate of Cluster API is off".to_owned(), set(program, RUNTIME_SDK)),
     };
     let so = "so that Cluster API upgrades clusters without waiting for their addons";
-    match users {
+    let check = match users {
         Ok(0) => Check::warning(RUNTIME_SDK, format!("{what}, {so}; no ClusterStack expects it yet"), run),
         Ok(number) => {
             let (stacks, expect) =
@@ -108,7 +122,8 @@ fn runtime_sdk(program: &Program, users: &Read<usize>) -> Check {
             format!("{what}, {so}; whether a ClusterStack expects it is unknown"),
             run,
         ),
-    }
+    };
+    check.then(then)
 }
 
 /// Returns the number of `ClusterStack`s whose upgrades are to wait.
@@ -129,17 +144,18 @@ fn is_core(program: &Program) -> bool {
 
 /// Whether a feature gate that is off by default is on.
 fn gate(program: &Program, name: &str) -> bool {
-    let gates = program.flag("feature-gates").unwrap_or_default();
+    let gates = program.feature_gates();
     let last = gates.split(',').rev().filter_map(|gate| gate.split_once('=')).find(|(gate, _)| *gate == name);
     last.is_some_and(|(_, value)| value == "true")
 }
 
-/// Returns what switches a feature gate on.
-fn set(program: &Program, name: &str) -> String {
+/// Returns the command with which a feature gate is switched on, and how.
+fn set(program: &Program, name: &str) -> (String, String) {
     let variable = if name == RUNTIME_SDK { "EXP_RUNTIME_SDK" } else { "CLUSTER_TOPOLOGY" };
     let (namespace, deployment) = (&program.key.namespace, &program.key.name);
-    format!(
-        "kubectl -n {namespace} edit deployment {deployment}  # --feature-gates={name}=true; {variable}=true for clusterctl"
+    (
+        format!("kubectl -n {namespace} edit deployment {deployment}"),
+        format!("Add {name}=true to --feature-gates; for clusterctl, set {variable}=true."),
     )
 }
 
@@ -173,7 +189,9 @@ mod tests {
         const BOTH: &[&str] = &["--feature-gates=ClusterTopology=true,RuntimeSDK=true"];
         const ONE: &[&str] = &["--feature-gates", "ClusterTopology=true,RuntimeSDK=false"];
         type Row = (&'static str, &'static [&'static str], &'static str, [(Outcome, &'static str); 2]);
-        let rows: [Row; 6] = [
+        const TWICE: &[&str] = &["--feature-gates=ClusterTopology=true", "--feature-gates=RuntimeSDK=true"];
+        let rows: [Row; 7] = [
+            ("v1.13.3", TWICE, "Enforce", [(Good, "v1.13.3, serves v1beta2"), (Good, "on")]),
             ("v1.13.3", BOTH, "Enforce", [(Good, "v1.13.3, serves v1beta2"), (Good, "on")]),
             ("v1.13.3", ONE, "Enforce", [(Good, "v1.13.3"), (Problem, "1 ClusterStack expects it")]),
             ("v1.13.3", ONE, "Off", [(Good, "v1.13.3"), (Warning, "the feature gate of Cluster API is off")]),
@@ -191,6 +209,9 @@ mod tests {
     fn missing_cluster_api_is_a_problem_and_unread_is_not() {
         let none = Facts { groups: Ok(std::collections::BTreeMap::new()), ..healthy() };
         assert_found(&cluster_api(&none), &[(CLUSTER_API, Problem, "is not installed")]);
+        let core = Program { ready: 0, ..program("capi-system", CONTROLLER, "capi:v1.13.3", &[]) };
+        let stopped = cluster_api(&Facts { programs: Ok(vec![core]), ..healthy() });
+        assert_found(&stopped[..1], &[(CLUSTER_API, Problem, "has 0 of 2 Pods that are ready")]);
         let elsewhere = Facts { programs: Ok(Vec::new()), ..healthy() };
         assert_found(
             &cluster_api(&elsewhere),

@@ -165,6 +165,12 @@ pub(super) fn assert_found(checks: &[Check], expected: &[(&str, Outcome, &str)])
             !check.message.contains('\n') && check.run.as_ref().is_none_or(|run| !run.contains('\n')),
             "{check:#?}"
         );
+        // A comment is no part of a command for each shell, nor for a program.
+        assert!(check.run.as_ref().is_none_or(|run| !run.contains(" # ")), "{check:#?}");
+        assert!(
+            check.then.as_ref().is_none_or(|then| check.run.is_some() && then.ends_with('.')),
+            "{check:#?}"
+        );
     }
 }
 

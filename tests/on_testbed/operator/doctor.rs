@@ -148,7 +148,7 @@ fn before_the_installation(cluster: &Cluster) {
     });
     let webhook = json!({
         "name": "validation.clusterstack.clusterstack.x-k8s.io", "admissionReviewVersions": ["v1"],
-        "sideEffects": "None", "clientConfig": {"service": service}, "rules": [rule],
+        "sideEffects": "None", "clientConfig": {"service": &service}, "rules": [rule],
     });
     let (kind, webhooks) = ("ValidatingWebhookConfiguration", "cso-validating-webhook-configuration");
     let configuration = json!({
@@ -156,6 +156,11 @@ fn before_the_installation(cluster: &Cluster) {
         "webhooks": [webhook],
     });
     cluster.apply(&configuration.to_string()).unwrap();
+    let extension = json!({
+        "apiVersion": "runtime.cluster.x-k8s.io/v1beta2", "kind": "ExtensionConfig", "metadata": {"name": "cso"},
+        "spec": {"clientConfig": {"service": service}},
+    });
+    cluster.apply(&extension.to_string()).unwrap();
     let (path, schema) = field(cluster);
     patch_json(cluster, &["crd", HELM_RELEASES], &json!([{"op": "remove", "path": path}]));
     let found = check();
@@ -167,11 +172,14 @@ fn before_the_installation(cluster: &Cluster) {
         ("warning", "FluxFeatureGates"),
         ("problem", "OldOperator"),
         ("problem", "OldOperator"),
+        ("problem", "OldOperator"),
     ]);
     found.assert_says("ChartNames", "FluxTooOld");
+    found.assert_says("OldOperator", "ExtensionConfig cso of the cluster-stack-operator");
 
     patch_json(cluster, &["crd", HELM_RELEASES], &json!([{"op": "add", "path": path, "value": schema}]));
     cluster.kubectl(&["delete", "validatingwebhookconfiguration", webhooks]).unwrap();
+    cluster.kubectl(&["delete", "extensionconfig", "cso"]).unwrap();
     cluster.kubectl(&["delete", "deployment", "--all", "--namespace=cso-system"]).unwrap();
     let gates = "--feature-gates=ClusterTopology=true,RuntimeSDK=true";
     deploy(cluster, "capi-system", "capi-controller-manager", "v1.13.3", &[gates]);

@@ -5,6 +5,7 @@ use crate::explain::doctor::check::{Check, word};
 use crate::explain::doctor::facts::{Facts, Own, Program};
 use crate::foreign::capi::Cluster;
 use crate::inputs::line::Line;
+use crate::names::Key;
 
 pub(super) const REFERENCES: &str = "CrossNamespaceRefs";
 pub(super) const ACCOUNTS: &str = "DefaultServiceAccount";
@@ -20,12 +21,10 @@ pub(super) fn references(facts: &Facts, programs: &[Program]) -> Check {
     if installing(programs).next().is_none() {
         return unknown(REFERENCES);
     }
+    let looser = looser(REFERENCES, NO_REFERENCES, programs, |program| program.has(NO_REFERENCES));
     let strict = installing(programs).find(|program| program.has(NO_REFERENCES));
     let Some(strict) = strict else {
-        return match programs.iter().find(|program| program.is_operator() && program.has(NO_REFERENCES)) {
-            Some(operator) => looser(REFERENCES, NO_REFERENCES, operator, programs),
-            None => Check::ok(REFERENCES, "allowed by Flux and by the operator"),
-        };
+        return looser.unwrap_or_else(|| Check::ok(REFERENCES, "allowed by Flux and by the operator"));
     };
     let (stacks, clusters) = match (&facts.stacks, &facts.clusters) {
         (Ok(stacks), Ok(clusters)) => (stacks, clusters),
@@ -36,9 +35,11 @@ pub(super) fn references(facts: &Facts, programs: &[Program]) -> Check {
     match refused {
         Some((stack, what)) => {
             let message = format!("{name} runs with --{NO_REFERENCES}, and refuses {what}");
-            Check::problem(REFERENCES, message, change(stack))
+            change(stack, message)
         }
-        None => Check::ok(REFERENCES, format!("{name} refuses them, and no ClusterStack needs them")),
+        None => looser.unwrap_or_else(|| {
+            Check::ok(REFERENCES, format!("{name} refuses them, and no ClusterStack needs them"))
+        }),
     }
 }
 
@@ -65,62 +66,62 @@ fn source_elsewhere(stack: &Own) -> Option<&str> {
     source.namespace.as_deref().filter(|namespace| *namespace != stack.key.namespace)
 }
 
-/// Returns what makes a `ClusterStack` fit.
-fn change(stack: &Own) -> String {
+/// Reports what Flux refuses, and what makes the `ClusterStack` fit.
+fn change(stack: &Own, message: String) -> Check {
     let (namespace, name) = (&stack.key.namespace, &stack.key.name);
     if source_elsewhere(stack).is_some() {
-        return format!(
-            "kubectl -n {namespace} edit clusterstack {name}  # name a source of its own namespace"
-        );
+        let run = format!("kubectl -n {namespace} edit clusterstack {name}");
+        return Check::problem(REFERENCES, message, run).then("Name a source of its own namespace.");
     }
-    format!(
+    let run = format!(
         "kubectl -n {namespace} patch clusterstack {name} --type=merge -p '{{\"spec\":{{\"flux\":{{\"sources\":\"PerNamespace\"}}}}}}'"
-    )
+    );
+    Check::problem(REFERENCES, message, run)
 }
 
-/// Checks that Flux and the operator agree on the account that installs.
+/// Checks that Flux has a default account if the operator has one, and names that of Flux.
 pub(super) fn accounts(programs: &[Program]) -> Check {
     if installing(programs).next().is_none() {
         return unknown(ACCOUNTS);
     }
-    let set = installing(programs).find_map(|program| Some((program, program.flag(ACCOUNT)?)));
-    let operator = programs.iter().find(|program| program.is_operator() && program.flag(ACCOUNT).is_some());
-    match (set, operator) {
-        (None, None) => {
-            Check::ok(ACCOUNTS, "none: Flux installs as its own account, unless a ClusterStack names one")
-        }
-        (None, Some(operator)) => looser(ACCOUNTS, ACCOUNT, operator, programs),
-        (Some((program, account)), _) => {
-            let (namespace, name) = (&program.key.namespace, &program.key.name);
-            let message = format!(
-                "{name} runs with --{ACCOUNT}={account}: this account must exist in the namespace of each ClusterStack and, in \
-                 workload clusters, of each Cluster"
-            );
-            Check::warning(
-                ACCOUNTS,
-                message,
-                format!(
-                    "flux get helmreleases -A --status-selector ready=false  # then kubectl -n {namespace} logs deployment/{name}"
-                ),
-            )
-        }
+    if let Some(check) = looser(ACCOUNTS, ACCOUNT, programs, |program| program.flag(ACCOUNT).is_some()) {
+        return check;
     }
+    let set = installing(programs).find_map(|program| Some((program, program.flag(ACCOUNT)?)));
+    let Some((program, account)) = set else {
+        return Check::ok(
+            ACCOUNTS,
+            "none: Flux installs as its own account, unless a ClusterStack names one",
+        );
+    };
+    let Key { namespace, name } = &program.key;
+    let message = format!(
+        "{name} runs with --{ACCOUNT}={account}: this account must exist in the namespace of each ClusterStack and, in \
+         workload clusters, of each Cluster"
+    );
+    Check::warning(ACCOUNTS, message, "flux get helmreleases -A --status-selector ready=false")
+        .then(format!("What lacks it is in the log of {namespace}/{name}, too."))
 }
 
-/// Reports that users can bypass a restriction of the operator with Flux's own kinds.
-fn looser(check: &'static str, flag: &str, operator: &Program, programs: &[Program]) -> Check {
+/// Reports the controllers that lack a restriction of the operator, which users bypass with the kinds of these controllers.
+fn looser(
+    check: &'static str,
+    flag: &str,
+    programs: &[Program],
+    is_set: impl Fn(&Program) -> bool,
+) -> Option<Check> {
+    let operator = programs.iter().find(|program| program.is_operator() && is_set(program))?;
+    let lacking: Vec<&Program> = installing(programs).filter(|program| !is_set(program)).collect();
+    let namespace = &lacking.first()?.key.namespace;
+    let names: Vec<&str> = lacking.iter().map(|program| program.key.name.as_str()).collect();
     let message = format!(
-        "the operator {} runs with --{flag} and Flux without it, so that users bypass it with Flux's own kinds",
-        operator.key
+        "the operator {} runs with --{flag} and {} without it, so that users bypass it with Flux's own kinds",
+        operator.key,
+        names.join(", ")
     );
-    let namespace =
-        installing(programs).next().map_or("flux-system", |program| program.key.namespace.as_str());
     let value = word(operator.flag(flag).unwrap_or("true"));
-    Check::warning(
-        check,
-        message,
-        format!("kubectl -n {namespace} edit deployment {}  # add --{flag}={value}", INSTALLING.join(" ")),
-    )
+    let run = format!("kubectl -n {namespace} edit deployment {}", names.join(" "));
+    Some(Check::warning(check, message, run).then(format!("Add --{flag}={value}.")))
 }
 
 /// Reports that Flux's flags are not in a Deployment.
@@ -182,6 +183,7 @@ mod tests {
     #[test]
     fn flux_is_as_strict_as_the_operator() {
         const TENANT: &[&str] = &["--default-service-account=tenant"];
+        const STRICT: &[&str] = &["--no-cross-namespace-refs"];
         let facts = healthy();
         assert_found(
             &[found(&facts, &[], &["--no-cross-namespace-refs"])],
@@ -193,7 +195,12 @@ mod tests {
             accounts(&[flux_programs(flux), vec![operator(of_operator)]].concat())
         };
         assert_found(&[accounts(&[], TENANT)], &[(ACCOUNTS, Warning, "users bypass it")]);
-        assert_found(&[accounts(TENANT, TENANT)], &[(ACCOUNTS, Warning, "=tenant: this account must exist")]);
+        assert_found(&[accounts(TENANT, &[])], &[(ACCOUNTS, Warning, "=tenant: this account must exist")]);
+        assert_found(&[accounts(TENANT, TENANT)], &[(ACCOUNTS, Warning, "and kustomize-controller without")]);
         assert_found(&[accounts(&[], &[])], &[(ACCOUNTS, Good, "its own account")]);
+
+        // One strict controller does not make up for the other.
+        let part = "--no-cross-namespace-refs and kustomize-controller without it";
+        assert_found(&[found(&facts, STRICT, STRICT)], &[(REFERENCES, Warning, part)]);
     }
 }

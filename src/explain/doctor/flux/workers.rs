@@ -40,11 +40,8 @@ pub(super) fn workers(facts: &Facts, programs: &[Program]) -> Check {
         "{message}: changes wait for a worker, and an addon that does not become ready holds one for minutes"
     );
     let (namespace, name) = (&first.key.namespace, &first.key.name);
-    Check::warning(
-        WORKERS,
-        message,
-        format!("kubectl -n {namespace} edit deployment {name}  # --concurrent={needed} or more"),
-    )
+    Check::warning(WORKERS, message, format!("kubectl -n {namespace} edit deployment {name}"))
+        .then(format!("Set --concurrent={needed} or more."))
 }
 
 #[cfg(test)]
