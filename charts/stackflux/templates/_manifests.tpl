@@ -106,6 +106,14 @@ Prints the objects of a YAML text.
 {{- if ne $values.fluxNamespace "flux-system" -}}
 {{- $args = append $args (printf "--flux-namespace=%s" $values.fluxNamespace) -}}
 {{- end -}}
+{{- $ofRoles := dict "watch-label-selector" "shard" "flux-namespace" "fluxNamespace" -}}
+{{- range $flag := $values.flags -}}
+{{- range $name, $value := $ofRoles -}}
+{{- if regexMatch (printf "^--%s(=|$)" $name) $flag -}}
+{{- fail (printf "flags: roles depend on --%s: set %s instead" $name $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $_ := set $container "args" (concat $args $values.flags) -}}
 {{- end -}}
 

@@ -248,7 +248,12 @@ fn unsigned_chart_and_unknown_values_are_refused() {
             object["spec"]["chartRef"]["name"] = "unsigned".into();
         }
     });
-    for (name, values) in [("flag", json!({"flags": ["concurrent"]})), ("unknown", json!({"replica": 1}))] {
+    let refused = [
+        ("flag", json!({"flags": ["concurrent"]})),
+        ("role", json!({"flags": ["--flux-namespace=flux"]})),
+        ("unknown", json!({"replica": 1})),
+    ];
+    for (name, values) in refused {
         site.apply("flux/chart.yaml", |object| {
             if object["kind"] == "HelmRelease" {
                 install_into(object, name, NAMESPACE);
@@ -258,6 +263,7 @@ fn unsigned_chart_and_unknown_values_are_refused() {
     }
     site.refused("ocirepository", "unsigned", "failed to verify the signature");
     site.refused("helmrelease", "flag", "does not match pattern");
+    site.refused("helmrelease", "role", "set fluxNamespace instead");
     site.refused("helmrelease", "unknown", "'replica' not allowed");
     site.testbed.management().suspend_flux(&site.namespace).unwrap();
 }
