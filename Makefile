@@ -87,20 +87,23 @@ static: ## the static binary for Linux on amd64 (10 minutes; needs musl-gcc, and
 DIST_URL ?= https://example.org/stackflux
 dist: ## archive, checksums, bill of materials and Flux plugin manifest of the static binary, in target/dist
 	@binary=$$(crates/packages/build) && $(CARGO) run --quiet --locked --package stackflux-packages -- dist \
-	  --binary "$$binary" --url "$(DIST_URL)" --output-dir $(TARGET)/dist
+	  --binary "$$binary" --url "$(DIST_URL)" --output-dir $(DIST)
 
 image: ## an OCI image layout with the operator's image and one without a distribution, in target/dist/image (needs mmdebstrap)
-	@rm -rf $(TARGET)/dist/image
+	@rm -rf $(DIST)/image
 	@binary=$$(crates/packages/build) && root=$$(crates/packages/root) && \
 	  $(CARGO) run --quiet --locked --package stackflux-packages -- image \
-	  --binary "$$binary" --root "$$root" --output-dir $(TARGET)/dist/image
+	  --binary "$$binary" --root "$$root" --output-dir $(DIST)/image
 
-reproducible: AGAIN := $(TARGET)/again
-reproducible: dist ## build the archive of the last commit in a second directory, and compare (10 minutes)
-	@rm -rf $(AGAIN) && git clone --quiet . $(AGAIN)
-	@env -u CARGO_TARGET_DIR $(MAKE) --no-print-directory -C $(AGAIN) dist TARGET=target
-	@cmp $(TARGET)/dist/stackflux_$(VERSION)_checksums.txt $(AGAIN)/target/dist/stackflux_$(VERSION)_checksums.txt && \
-	rm -rf $(AGAIN) && echo "two builds gave the same bytes"
+# It leaves what `make dist` has made.
+reproducible: TWO := $(TARGET)/two
+reproducible: ## build the archive here and, of the last commit, in a second directory, and compare (25 minutes)
+	@rm -rf $(TWO) && git clone --quiet . $(TWO)/clone
+	@$(MAKE) --no-print-directory dist DIST=$(TWO)
+	@env -u CARGO_TARGET_DIR $(MAKE) --no-print-directory -C $(TWO)/clone dist TARGET=target DIST=target/dist
+	@cd $(TWO) && cmp stackflux_$(VERSION)_checksums.txt clone/target/dist/stackflux_$(VERSION)_checksums.txt && \
+	cat stackflux_$(VERSION)_checksums.txt
+	@rm -rf $(TWO) && echo "two builds gave the same bytes"
 
 # Most scenarios wait for Flux: four run at a time on two processors, too.
 test test-long: export RUST_TEST_THREADS := $(or $(RUST_TEST_THREADS),$(shell n=$$(nproc); echo $$((n > 4 ? n : 4))))
@@ -118,9 +121,10 @@ test-long: ## the scenarios that find more the longer they wait, or that wait fo
 	$(CARGO) test --locked --test on_testbed -- --ignored
 	@if [ -d "$$STACKFLUX_SHARED" ]; then $(CARGO) test --locked --test shared_content -- workers:: components::; \
 	else echo "NOT TESTED: workers and components, because $$STACKFLUX_SHARED is not a directory" >&2; fi
-	$(MAKE) test-packages
+	$(MAKE) image test-packages
 
-test-packages: image reproducible ## build all packages, compare two archives, and run the images in a chroot (half an hour; needs root)
+test-packages: reproducible ## compare two builds of the archive, and run the images of `make image` in a chroot (half an hour; needs root)
+	@[ -e $(DIST)/image/index.json ] || $(MAKE) image
 	$(CARGO) test --locked --package stackflux-packages --test image -- --ignored
 
 test-shared: ## tests over real stacks and objects in the directory STACKFLUX_SHARED (default ../shared)

@@ -151,6 +151,8 @@ fn start(program: &PathBuf) -> io::Result<(Child, Receiver<Vec<u8>>)> {
     for variable in SECRET_VARIABLES {
         command.env_remove(variable);
     }
+    // The allocator of the static binary would otherwise reserve more address space than the process may have.
+    command.env("MIMALLOC_ARENA_RESERVE", "0");
     let child = command.spawn()?;
     Ok((child, listen(output)))
 }

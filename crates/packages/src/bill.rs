@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 /// The C libraries that crates build and link: crate, library, licence, and where its version stands.
-const LIBRARIES: [(&str, &str, &str, Version); 4] = [
+const LIBRARIES: [(&str, &str, &str, Version); 5] = [
     ("libgit2-sys", "libgit2", "GPL-2.0-only WITH GCC-exception-2.0", Version::InTheCrate),
     ("openssl-src", "openssl", "Apache-2.0", Version::InTheCrate),
     (
@@ -16,6 +16,12 @@ const LIBRARIES: [(&str, &str, &str, Version); 4] = [
         Version::InSource("libssh2/include/libssh2.h", "#define LIBSSH2_VERSION"),
     ),
     ("libz-sys", "zlib", "Zlib", Version::InSource("src/zlib/zlib.h", "#define ZLIB_VERSION")),
+    (
+        "libmimalloc-sys",
+        "mimalloc",
+        "MIT",
+        Version::AsNumber("c_src/mimalloc/v3/include/mimalloc.h", "#define MI_MALLOC_VERSION"),
+    ),
 ];
 
 /// Where the version of a C library stands.
@@ -25,6 +31,8 @@ enum Version {
     InTheCrate,
     /// In a file of the crate, in quotes after this text.
     InSource(&'static str, &'static str),
+    /// In a file of the crate after this text, as a number with two digits each for the minor version and the patch.
+    AsNumber(&'static str, &'static str),
 }
 
 /// Returns the document, from what `cargo metadata` says about the target and the features of the binary. `read` reads a file
@@ -124,14 +132,19 @@ fn library_version(
 ) -> Result<String, String> {
     let of = text(package, "version")?;
     let missing = || format!("the version of the C library in {} {of} cannot be found", package["name"]);
+    let after = |file: &str, before: &str| {
+        let manifest = text(package, "manifest_path")?;
+        let directory = manifest.strip_suffix("/Cargo.toml").ok_or_else(missing)?;
+        let source = read(directory, file)?;
+        source.lines().find_map(|line| line.strip_prefix(before)).map(str::to_owned).ok_or_else(missing)
+    };
     let found = match version {
         Version::InTheCrate => of.split_once('+').map(|(_, library)| library.to_owned()),
-        Version::InSource(file, before) => {
-            let manifest = text(package, "manifest_path")?;
-            let directory = manifest.strip_suffix("/Cargo.toml").ok_or_else(missing)?;
-            let source = read(directory, file)?;
-            let line = source.lines().find_map(|line| line.strip_prefix(before)?.split('"').nth(1));
-            line.map(str::to_owned)
+        Version::InSource(file, before) => after(file, before)?.split('"').nth(1).map(str::to_owned),
+        Version::AsNumber(file, before) => {
+            let number =
+                after(file, before)?.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+            number.map(|number| format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100))
         }
     };
     found.ok_or_else(missing)
@@ -193,6 +206,11 @@ mod tests {
         };
         let found = bill(&metadata("libssh2-sys", Some("ssh2")), "1.2.5", read).unwrap();
         assert!(names(&found).contains(&"libssh2 1.11.1".to_owned()), "{found}");
+        let read = |_: &str, _: &str| {
+            Ok("#define MI_MALLOC_VERSION 30302   // major + 2 digits minor + 2 digits patch\n".to_owned())
+        };
+        let found = bill(&metadata("libmimalloc-sys", Some("mimalloc")), "1.2.5", read).unwrap();
+        assert!(names(&found).contains(&"mimalloc 3.3.2".to_owned()), "{found}");
         let error =
             bill(&metadata("libssh2-sys", Some("ssh2")), "1.2.5", |_, _| Ok(String::new())).unwrap_err();
         assert!(error.contains("libssh2-sys"), "{error}");

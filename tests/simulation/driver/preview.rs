@@ -43,6 +43,8 @@ struct Printed {
     waiting: BTreeSet<(String, String)>,
     /// The Clusters whose addons wait for a stage that deletes one: once that is gone and reported, it may be installed again.
     staged: BTreeSet<(String, String)>,
+    /// The Clusters whose addons wait for an upgrade: once the addons before it are reported as applied, a stage may delete one.
+    upgrading: BTreeSet<(String, String)>,
 }
 
 /// What the operator writes.
@@ -205,6 +207,9 @@ impl Printed {
             if held.iter().any(is_deleting) {
                 printed.held.insert(key.clone());
             }
+            if !of("WaitingForUpgrade").is_empty() {
+                printed.upgrading.insert(key.clone());
+            }
             if !of("WaitingForStage").is_empty() {
                 printed.staged.insert(key);
             }
@@ -288,7 +293,10 @@ fn compare(
     for id in printed.removed.difference(&written.removed) {
         problems.push(format!("prints the removal of {id:?}, which the operator does not delete"));
     }
-    let is_announced = |id: &&Id| printed.without_file.contains(&(id.1.clone(), id.2.clone()));
+    let is_announced = |id: &&Id| {
+        printed.without_file.contains(&(id.1.clone(), id.2.clone()))
+            || printed.upgrading.iter().any(|cluster| is_of(id, cluster))
+    };
     let removed = written.removed.difference(&printed.removed).filter(is_delivered);
     for id in removed.filter(|id| !is_announced(id) && is_known(id)) {
         problems.push(format!("does not print the removal of {id:?}, which the operator deletes"));
