@@ -146,15 +146,22 @@ fn together(memory: u64) -> String {
 /// Starts the process, and reads what it writes on a thread of its own.
 fn start(program: &PathBuf) -> io::Result<(Child, Receiver<Vec<u8>>)> {
     let (output, writer) = io::pipe()?;
+    let mut command = command(program);
+    command.stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+    let child = command.spawn()?;
+    Ok((child, listen(output)))
+}
+
+/// Returns the command of the process.
+fn command(program: &PathBuf) -> Command {
     let mut command = Command::new(program);
-    command.arg(CONNECT).stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
+    command.arg(CONNECT);
     for variable in SECRET_VARIABLES {
         command.env_remove(variable);
     }
     // The allocator of the static binary would otherwise reserve more address space than the process may have.
     command.env("MIMALLOC_ARENA_RESERVE", "0");
-    let child = command.spawn()?;
-    Ok((child, listen(output)))
+    command
 }
 
 fn listen(output: PipeReader) -> Receiver<Vec<u8>> {

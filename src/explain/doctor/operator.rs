@@ -57,6 +57,11 @@ fn leader(facts: &Facts) -> Check {
         let run = format!("kubectl -n {} logs deployment/{} --tail=50", key.namespace, key.name);
         return Check::problem(LEADER, message, run);
     }
+    // Each by itself: that of another operator may have the same name.
+    let mut own = electing().filter_map(|program| leases.iter().find(|lease| lease.key == lease_of(program)));
+    if let Some(lease) = own.find(|lease| is_over(lease, facts.now)) {
+        return not_renewed(facts, lease);
+    }
     // An operator without an election may have left a Lease of the time before.
     let counting: Vec<OperatorLease> = leases
         .iter()
@@ -102,10 +107,14 @@ fn lease_of(program: &Program) -> Key {
     Key::new(set.unwrap_or(&program.key.namespace), &lease_name(program.flag("watch-label-selector")))
 }
 
+/// Whether a Lease has passed.
+fn is_over(lease: &OperatorLease, now: Timestamp) -> bool {
+    !down(std::slice::from_ref(lease), now).is_empty()
+}
+
 /// Describes the leaders that renew their Leases.
 fn running(leases: &[OperatorLease], now: Timestamp) -> impl Iterator<Item = String> {
-    let runs = move |lease: &&OperatorLease| down(std::slice::from_ref(*lease), now).is_empty();
-    leases.iter().filter(runs).map(move |lease| {
+    leases.iter().filter(move |lease| !is_over(lease, now)).map(move |lease| {
         let (holder, key) = (&lease.holder, &lease.key);
         let since = lease.acquired.map(|since| format!(" for {}", age(since, now))).unwrap_or_default();
         if holder.is_empty() {
@@ -251,6 +260,12 @@ mod tests {
         say(&Facts { leases: Ok(vec![lease.clone(), of_shard]), ..both }, Good, "; stackflux-a leads");
         // The Lease is of the time before.
         let old = OperatorLease { renewed: facts.now - SignedDuration::from_hours(50), ..lease };
+        let mut other = deployment(&[]);
+        other.key = Key::new("elsewhere", "stackflux");
+        let renewed = OperatorLease { key: lease_of(&other), renewed: facts.now, ..old.clone() };
+        let both = Ok(vec![deployment(&[]), other]);
+        let twice = Facts { programs: both, leases: Ok(vec![old.clone(), renewed]), ..facts.clone() };
+        say(&twice, Problem, "flux-system/stackflux-leader-election was last renewed 2d ago");
         let alone = vec![deployment(&["--enable-leader-election=false"])];
         say(&Facts { programs: Ok(alone), leases: Ok(vec![old]), ..facts }, Warning, "only one of its Pods");
     }

@@ -64,6 +64,15 @@ fn process_gets_url_and_credentials() {
     }
 }
 
+/// The static binary would reserve 1 GiB, and the process may have 512 MiB. `make test-packages` runs it.
+#[test]
+fn allocator_of_the_process_reserves_nothing() {
+    let command = command(&PathBuf::from("stackflux"));
+    let mut set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+    assert_eq!(set.next(), Some(("MIMALLOC_ARENA_RESERVE", "0")));
+    assert_eq!(set.next(), None);
+}
+
 #[test]
 fn errors_are_those_of_the_process() {
     let clone = clone_with("https://host/a.git", Credentials::default());
