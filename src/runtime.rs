@@ -6,7 +6,7 @@
 //! | `clock` | the wall clock, which simulations set |
 //! | `api_server` | every request about one object: limited in time, fenced and counted |
 //! | `lease` | leader election, and the fence that every write passes |
-//! | `cache`, `watches` | objects as the API server last reported them |
+//! | `cache`, `watches`, `guarded` | objects as the API server last reported them |
 //! | `events` | events about objects |
 //! | `queue` | keys that are reconciled by one task at a time |
 //! | `metrics` | counts of requests, reconciles and leadership |
@@ -21,6 +21,7 @@ pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod events;
+pub mod guarded;
 pub mod health;
 pub mod lease;
 pub mod logs;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::channel::mpsc::UnboundedReceiver;
 use futures::future::{join, join4};
 use futures::{Stream, StreamExt as _};
-use kube::core::{DeserializeGuard, NamespaceResourceScope};
+use kube::core::NamespaceResourceScope;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
@@ -28,6 +28,7 @@ use crate::runtime::api_server::{ApiServer, Transport};
 use crate::runtime::cache::{Cache, Cached, Change, Key};
 use crate::runtime::clock::Clock;
 use crate::runtime::events::Events;
+use crate::runtime::guarded::Guarded;
 use crate::runtime::health::Failure;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::queue::{Next, QueueObserver, Requests, queue};
@@ -187,7 +188,7 @@ fn well_formed<K, S>(
 ) -> impl Stream<Item = watcher::Result<Event<K>>> + use<K, S>
 where
     K: Cached + Clone,
-    S: Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
+    S: Stream<Item = watcher::Result<Event<Guarded<K>>>>,
 {
     let context = context.clone();
     watches::well_formed(events, move |key| Some(K::clone(&*cache(&context.caches).get(key)?)))

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::error_boundary::InvalidObject;
-use kube::core::{ApiResource, DeserializeGuard, DynamicResourceScope};
+use kube::core::{ApiResource, DynamicResourceScope};
 use kube::discovery::{self, ApiGroup};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -15,6 +14,7 @@ use tracing::warn;
 
 use super::cache::{Cache, Cached, Change};
 use super::client::{explain, is_unanswered};
+use super::guarded::{Guarded, Unreadable};
 use super::health::{Failure, Readiness};
 use crate::names::Key;
 
@@ -93,13 +93,13 @@ where
 /// Reads the events of objects, and logs each object that cannot be parsed. It does not hide the others, and is never taken for
 /// deleted: as long as it exists, `last_readable` returns the state that counts, which is the last one that could be read.
 pub fn well_formed<K: Resource>(
-    events: impl Stream<Item = watcher::Result<Event<DeserializeGuard<K>>>>,
+    events: impl Stream<Item = watcher::Result<Event<Guarded<K>>>>,
     last_readable: impl Fn(&Key) -> Option<K>,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> {
-    let known = move |invalid: InvalidObject| {
-        let ObjectMeta { namespace, name, .. } = invalid.metadata;
+    let known = move |unreadable: Unreadable| {
+        let ObjectMeta { namespace, name, .. } = unreadable.metadata;
         let key = Key::new(&namespace.unwrap_or_default(), &name.unwrap_or_default());
-        warn!(%key, "an object cannot be read, so that its last readable state counts: {}", invalid.error);
+        warn!(%key, "an object cannot be read, so that its last readable state counts: {}", unreadable.error);
         last_readable(&key)
     };
     events.filter_map(move |event| {
@@ -108,13 +108,13 @@ pub fn well_formed<K: Resource>(
             Ok(Event::Init) => Some(Ok(Event::Init)),
             Ok(Event::InitDone) => Some(Ok(Event::InitDone)),
             // The last readable state stays.
-            Ok(Event::Apply(DeserializeGuard(object))) => {
+            Ok(Event::Apply(Guarded(object))) => {
                 object.map_err(&known).ok().map(|object| Ok(Event::Apply(object)))
             }
-            Ok(Event::Delete(DeserializeGuard(object))) => {
+            Ok(Event::Delete(Guarded(object))) => {
                 object.map_or_else(&known, Some).map(|object| Ok(Event::Delete(object)))
             }
-            Ok(Event::InitApply(DeserializeGuard(object))) => {
+            Ok(Event::InitApply(Guarded(object))) => {
                 object.map_or_else(&known, Some).map(|object| Ok(Event::InitApply(object)))
             }
         };
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::api::ClusterAddon;
 
-    fn guarded(name: &str, version: u32, spec: &Value) -> DeserializeGuard<ClusterAddon> {
+    fn guarded(name: &str, version: u32, spec: &Value) -> Guarded<ClusterAddon> {
         let metadata =
             json!({"name": name, "namespace": "demo", "uid": name, "resourceVersion": version.to_string()});
         serde_json::from_value(json!({
@@ -201,7 +201,7 @@ mod tests {
     fn malformed_object_hides_none_and_is_not_deleted() {
         let (good, bad) = (json!({"clusterRef": {"name": "one"}}), json!("nonsense"));
         let cache = Cache::<ClusterAddon>::default();
-        let take = |events: Vec<Event<DeserializeGuard<ClusterAddon>>>| {
+        let take = |events: Vec<Event<Guarded<ClusterAddon>>>| {
             let events = stream::iter(events.into_iter().map(Ok));
             let known = |key: &Key| Some(ClusterAddon::clone(&*cache.get(key)?));
             let changes = well_formed(events, known).map(|event| cache.take(event.unwrap()).len());

@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-use super::scenario::{STACK, Scenario, V1, V2, addon_status, condition};
+use super::scenario::{STACK, Scenario, V1, V2, addon_status, condition, eventually};
 
 const V3: &str = "docker-demo-1-34-v3";
 /// Maximum time from Flux's status to the operator's; generous, because kubectl reads both on a busy machine.
@@ -153,6 +153,10 @@ fn a_retry_keeps_the_failure(scenario: &Scenario) {
         addon["phase"] == "Failed" && addon["message"].as_str().unwrap().contains("127.0.0.1:9")
     };
     scenario.wait_addon("bad", &scenario.addon("policies"), "Failed", has_failed);
+    // The event of the failure comes after its status.
+    eventually("the failure is an event", || {
+        scenario.events("cluster-addon-bad").iter().any(|note| note.contains("127.0.0.1:9"))
+    });
     let begun = scenario.testbed.audit().mark().unwrap();
     let before = scenario.get("clusteraddon", "cluster-addon-bad").unwrap();
     attempt("second");
