@@ -11,7 +11,11 @@ use serde_json::value::RawValue;
 /// An object of a list or a watch, or the reason why it cannot be read.
 ///
 /// It is what kube's `DeserializeGuard` is, which reads each object into a tree and reads a copy of the tree. This one reads the
-/// text. It deserialises only with `serde_json`: an error of that is one of a text without any JSON, or without metadata.
+/// text, so that it deserialises with `serde_json` alone, and from events that have their type first, as the API server writes them.
+///
+/// # Errors
+///
+/// The text is not JSON, or its metadata cannot be read.
 #[derive(Clone, Debug)]
 pub struct Guarded<K>(pub Result<K, Unreadable>);
 
