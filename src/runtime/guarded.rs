@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 /// An object of a list or a watch, or the reason why it cannot be read.
 ///
 /// It is what kube's `DeserializeGuard` is, which reads each object into a tree and reads a copy of the tree. This one reads the
-/// text, so that it deserialises with `serde_json` alone, and from events that have their type first, as the API server writes them.
+/// text, so that it deserialises with `serde_json` alone, and from events that have their type first, as the API server writes
+/// them.
 ///
 /// # Errors
 ///
@@ -40,10 +41,16 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let unreadable = |error: serde_json::Error| {
             let Named { metadata } = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-            Ok(Err(Unreadable { error: error.to_string(), metadata }))
+            Ok(Err(Unreadable { error: without_place(&error), metadata }))
         };
         serde_json::from_str(text.get()).map(Ok).or_else(unreadable).map(Self)
     }
+}
+
+/// Returns the text of an error without its line and column: only the API server has the text in which they are.
+fn without_place(error: &serde_json::Error) -> String {
+    let (text, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 impl<K: Resource> Resource for Guarded<K> {
@@ -91,7 +98,10 @@ mod tests {
 
     #[test]
     fn list_has_what_can_be_read_and_the_names_of_the_rest() {
-        let addon = |name: &str, spec: serde_json::Value| json!({"apiVersion": API.0, "kind": API.1, "metadata": {"name": name}, "spec": spec});
+        let addon = |name: &str, spec: serde_json::Value| {
+            let metadata = json!({"name": name});
+            json!({"apiVersion": API.0, "kind": API.1, "metadata": metadata, "spec": spec})
+        };
         let [good, bad] =
             [addon("good", json!({"clusterRef": {"name": "one"}})), addon("bad", json!("nonsense"))];
         let list = json!({
@@ -100,7 +110,7 @@ mod tests {
         let list: ObjectList<Guarded<ClusterAddon>> = serde_json::from_str(&list.to_string()).unwrap();
         assert_eq!(names(&list), [("bad", false), ("good", true)]);
         let Err(Unreadable { error, .. }) = &list.items[0].0 else { panic!("it is read") };
-        assert!(error.starts_with("invalid type: string \"nonsense\", expected struct"), "{error}");
+        assert_eq!(error, "invalid type: string \"nonsense\", expected struct ClusterAddonSpec");
     }
 
     #[test]
@@ -111,6 +121,8 @@ mod tests {
         let WatchEvent::Modified(object) = event else { panic!("{event:?}") };
         assert!(object.0.is_err());
         assert_eq!(object.meta().name.as_deref(), Some("bad"));
+        let type_last = r#"{"object":{"kind":"ClusterAddon","metadata":{"name":"good"}},"type":"MODIFIED"}"#;
+        assert!(serde_json::from_str::<WatchEvent<Guarded<ClusterAddon>>>(type_last).is_err());
     }
 
     #[test]
