@@ -256,4 +256,40 @@ mod tests {
         let error = git2::Error::new(ErrorCode::NotFound, ErrorClass::Repository, &text);
         assert!(failure_text(path, "ann", &error).contains("no such repository"));
     }
+
+    #[test]
+    fn lost_ssh_connection_is_not_a_bad_key() {
+        let of = |text: &str| {
+            let url = "ssh://git@host/a.git";
+            let access = Access { url: url.parse().unwrap(), credentials: Credentials::default() };
+            let limits = TransferLimits::default();
+            let error = git2::Error::new(ErrorCode::GenericError, ErrorClass::Ssh, text);
+            Connection::new(&access, &limits).unwrap().error(&error)
+        };
+        for (text, reason) in [
+            ("API timeout expired", "timeout"),
+            ("Timed out waiting on socket", "timeout"),
+            ("Error waiting on socket", "unreachable"),
+            ("Failed getting response", "unreachable"),
+            ("Unable to send userauth-publickey request", "unreachable"),
+            ("Unexpected packet size", "unreachable"),
+            ("Waiting for USERAUTH response", "unreachable"),
+            ("Waiting for publickey USERAUTH response", "unreachable"),
+            ("Would block requesting userauth list", "unreachable"),
+            ("Wrong passphrase for private key", "key"),
+            ("Unable to initialize private key from memory", "key"),
+            ("Invalid key data, not base64 encoded", "key"),
+        ] {
+            let error = of(&format!("failed to authenticate SSH session: {text}"));
+            let found = match error {
+                GitError::Transport(TransportError::Timeout { .. }) => "timeout",
+                GitError::Transport(TransportError::Unreachable { .. }) => "unreachable",
+                GitError::Credentials { .. } => "key",
+                other => panic!("{text}: {other}"),
+            };
+            assert_eq!(found, reason, "{text}");
+        }
+        let early = of("failed to start SSH session: Timed out waiting for KEX reply");
+        assert!(matches!(early, GitError::Transport(TransportError::Timeout { .. })), "{early}");
+    }
 }

@@ -30,14 +30,14 @@ fn server() -> &'static GuardedGitServer {
     })
 }
 
+/// How long servers may be silent: longer than an SSH server needs on a machine that does much else.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// The first connection of the process decides how long servers may be silent, and which program connects: every test that
 /// may be first calls this.
 pub(crate) fn be_impatient() {
     set_connection_program(env!("CARGO_BIN_EXE_stackflux").into());
-    set_server_timeouts(Some(ServerTimeouts {
-        connect: Duration::from_secs(5),
-        silence: Duration::from_secs(10),
-    }));
+    set_server_timeouts(Some(ServerTimeouts { connect: Duration::from_secs(5), silence: SILENCE }));
 }
 
 fn text(name: &str) -> String {

@@ -29,7 +29,7 @@ impl Connection<'_> {
                 _ => GitError::Failed { url, error: text },
             };
         }
-        if error.code() == ErrorCode::Timeout || text.contains("timed out") {
+        if error.code() == ErrorCode::Timeout || is_timeout(&text) {
             let after = set_server_timeouts(None).silence;
             return TransportError::Timeout { place: self.url_through(), after }.into();
         }
@@ -40,7 +40,9 @@ impl Connection<'_> {
         if error.code() == ErrorCode::Auth {
             return self.refused();
         }
-        if text.contains("failed to authenticate SSH session") {
+        if let Some(why) = text.strip_prefix("failed to authenticate SSH session: ")
+            && !is_interrupted(why)
+        {
             return GitError::Credentials { what: "the SSH key".to_owned(), why: text };
         }
         if error.code() == ErrorCode::Certificate || text.contains("certificate") {
@@ -87,6 +89,26 @@ impl Connection<'_> {
             _ => GitError::NoCredentials { url, wanted: "user name and password or token" },
         }
     }
+}
+
+/// Whether the server has not answered in time, in the words of libgit2 or libssh2.
+fn is_timeout(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("timed out") || text.contains("timeout expired")
+}
+
+/// Whether libssh2 lost the connection while it authenticated. Its other texts there are about the key: libgit2 gives both
+/// the same prefix, and no code.
+fn is_interrupted(why: &str) -> bool {
+    const TEXTS: [&str; 6] = [
+        "Error waiting on socket",
+        "Failed getting response",
+        "Unable to send userauth",
+        "Unexpected packet size",
+        "Would block",
+        "USERAUTH response",
+    ];
+    TEXTS.iter().any(|text| why.contains(text))
 }
 
 /// Whether libgit2 knows no such names of objects: of a directory (`unknown object format 'sha256'`), or of a server.

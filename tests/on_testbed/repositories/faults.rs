@@ -155,25 +155,78 @@ fn certificate_for_other_name_is_refused() {
     assert!(matches!(error, GitError::Transport(TransportError::Certificate { .. })), "{error}");
 }
 
+/// Asserts that the error is about the connection, so that it is retried.
+fn assert_interrupted(error: &GitError, place: &str) {
+    use TransportError::{Timeout, Unreachable};
+    assert!(matches!(error, GitError::Transport(Timeout { .. } | Unreachable { .. })), "{place}: {error}");
+}
+
 #[test]
 fn silent_server_times_out() {
     server();
-    let silent =
-        listen(|stream| thread::sleep(Duration::from_secs(60 + u64::from(stream.nodelay().is_err()))));
-    for url in [
-        format!("http://{silent}/r.git"),
-        format!("https://{silent}/r.git"),
-        format!("ssh://git@{silent}/r.git"),
-    ] {
-        let error = refused(write(&clone(&url, key()), "file", "x"));
-        assert!(
-            matches!(
-                error,
-                GitError::Transport(TransportError::Timeout { .. } | TransportError::Unreachable { .. })
-            ),
-            "{url}: {error}"
-        );
-    }
+    let silent = listen(|stream| {
+        thread::sleep(10 * SILENCE);
+        drop(stream);
+    });
+    thread::scope(|scope| {
+        for scheme in ["http://", "https://", "ssh://git@"] {
+            let url = format!("{scheme}{silent}/r.git");
+            scope.spawn(move || {
+                assert_interrupted(&refused(write(&clone(&url, key()), "file", "x")), &url);
+            });
+        }
+    });
+}
+
+/// Forwards this many bytes of the SSH server's answers; then it closes the connection, or stays silent.
+fn ssh_that_ends_after(bytes: u64, is_silent: bool) -> String {
+    let url = server().ssh_url("ends");
+    let upstream = url.split(['@', '/']).nth(3).unwrap().to_owned();
+    let place = listen(move |client| {
+        let upstream = TcpStream::connect(&upstream).unwrap();
+        let (mut questions, mut to) = (client.try_clone().unwrap(), upstream.try_clone().unwrap());
+        thread::spawn(move || drop(std::io::copy(&mut questions, &mut to)));
+        let mut answers = upstream.take(bytes);
+        drop(std::io::copy(&mut answers, &mut &client));
+        if is_silent {
+            thread::sleep(10 * SILENCE);
+        }
+        drop(client.shutdown(Shutdown::Both));
+    });
+    format!("ssh://git@{place}/ends.git")
+}
+
+#[test]
+fn ssh_connection_that_ends_is_not_a_bad_key() {
+    let known_at = |url: &str| {
+        let port = url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
+        let lines = text("known_hosts");
+        let keys =
+            lines.lines().map(|line| format!("[127.0.0.1]:{port} {}", line.split_once(' ').unwrap().1));
+        KnownHosts::new(keys.collect::<Vec<_>>().join("\n"), "known_hosts")
+    };
+    let written = |url: &str| {
+        write(&clone(url, Credentials { known_hosts: Some(known_at(url)), ..key() }), "file", "x")
+    };
+    // OpenSSH's server authenticates after about 500 and before about 1,500 bytes of answers.
+    let shown = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for bytes in (0..1_650).step_by(75) {
+            let (shown, written) = (&shown, &written);
+            scope.spawn(move || {
+                let is_silent = bytes % 150 == 0;
+                let error = refused(written(&ssh_that_ends_after(bytes, is_silent)));
+                // Some servers close the connection after a wrong key: libgit2 calls every end after it a refusal.
+                if is_silent || !matches!(error, GitError::Unauthorised { .. }) {
+                    assert_interrupted(&error, &format!("after {bytes} bytes"));
+                }
+                shown.lock().unwrap().push(error.to_string());
+            });
+        }
+    });
+    let shown = shown.into_inner().unwrap().join("\n");
+    assert!(shown.contains("refuses the SSH key"), "no connection ended while it authenticated:\n{shown}");
+    pushed(written(&ssh_that_ends_after(u64::MAX, false)));
 }
 
 #[test]
