@@ -146,8 +146,12 @@ fn objects(server: &ApiServer, at: [usize; 4], now: usize) -> Vec<Value> {
         found.map(move |mut object| {
             object["kind"] = KINDS[number(kind)].name.into();
             if kind == "ClusterStackRelease" {
-                // A release that is being deleted and is used again is delivered until its Clusters leave it.
+                // A release that is being deleted and is used again is delivered until its Clusters leave it. Its status
+                // may say still that it is being deleted, and nothing of its content.
                 object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+                if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+                    conditions.retain(|condition| condition["reason"] != "Terminating");
+                }
             }
             object
         })
