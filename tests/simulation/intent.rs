@@ -149,7 +149,7 @@ fn objects(server: &ApiServer, at: [usize; 4], now: usize) -> Vec<Value> {
                 // A release that is being deleted and is used again is delivered until its Clusters leave it. Its status
                 // may say still that it is being deleted, and nothing of its content.
                 object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
-                if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+                if let Some(Value::Array(conditions)) = object.pointer_mut("/status/conditions") {
                     conditions.retain(|condition| condition["reason"] != "Terminating");
                 }
             }
