@@ -259,37 +259,37 @@ mod tests {
 
     #[test]
     fn lost_ssh_connection_is_not_a_bad_key() {
-        let of = |text: &str| {
-            let url = "ssh://git@host/a.git";
-            let access = Access { url: url.parse().unwrap(), credentials: Credentials::default() };
-            let limits = TransferLimits::default();
-            let error = git2::Error::new(ErrorCode::GenericError, ErrorClass::Ssh, text);
-            Connection::new(&access, &limits).unwrap().error(&error)
-        };
-        for (text, reason) in [
-            ("API timeout expired", "timeout"),
-            ("Timed out waiting on socket", "timeout"),
-            ("Error waiting on socket", "unreachable"),
-            ("Failed getting response", "unreachable"),
-            ("Unable to send userauth-publickey request", "unreachable"),
-            ("Unexpected packet size", "unreachable"),
-            ("Waiting for USERAUTH response", "unreachable"),
-            ("Waiting for publickey USERAUTH response", "unreachable"),
-            ("Would block requesting userauth list", "unreachable"),
-            ("Wrong passphrase for private key", "key"),
-            ("Unable to initialize private key from memory", "key"),
-            ("Invalid key data, not base64 encoded", "key"),
+        let url = "ssh://git@host/a.git";
+        let access = Access { url: url.parse().unwrap(), credentials: Credentials::default() };
+        let limits = TransferLimits::default();
+        let (failed, auth) = (ErrorCode::GenericError, ErrorCode::Auth);
+        let authenticate = |text: &str| format!("failed to authenticate SSH session: {text}");
+        let methods = |text: &str| format!("remote rejected authentication: {text}");
+        // The code and the text of libgit2, whether it has a key already, and the error that it becomes.
+        for (code, text, asked, expected) in [
+            (failed, "failed to start SSH session: Timed out waiting for KEX reply".to_owned(), 0, "timeout"),
+            (failed, authenticate("API timeout expired"), 1, "timeout"),
+            (failed, authenticate("Timed out waiting on socket"), 1, "timeout"),
+            (auth, methods("Timed out waiting on socket"), 0, "timeout"),
+            (failed, authenticate("Error waiting on socket"), 1, "unreachable"),
+            (failed, authenticate("Unable to send userauth-publickey request"), 1, "unreachable"),
+            (auth, methods("Failed getting response"), 0, "unreachable"),
+            (auth, methods("Failed getting response"), 1, "refused"),
+            (auth, String::new(), 1, "refused"),
+            (failed, authenticate("Wrong passphrase for private key"), 1, "key"),
+            (failed, authenticate("Unable to initialize private key from memory"), 1, "key"),
+            (failed, authenticate(""), 1, "key"),
         ] {
-            let error = of(&format!("failed to authenticate SSH session: {text}"));
-            let found = match error {
+            let connection = Connection::new(&access, &limits).unwrap();
+            connection.asked.set(asked);
+            let found = match connection.error(&git2::Error::new(code, ErrorClass::Ssh, &text)) {
                 GitError::Transport(TransportError::Timeout { .. }) => "timeout",
                 GitError::Transport(TransportError::Unreachable { .. }) => "unreachable",
                 GitError::Credentials { .. } => "key",
+                GitError::NoCredentials { .. } => "refused",
                 other => panic!("{text}: {other}"),
             };
-            assert_eq!(found, reason, "{text}");
+            assert_eq!(found, expected, "{text}");
         }
-        let early = of("failed to start SSH session: Timed out waiting for KEX reply");
-        assert!(matches!(early, GitError::Transport(TransportError::Timeout { .. })), "{early}");
     }
 }

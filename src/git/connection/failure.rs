@@ -37,11 +37,14 @@ impl Connection<'_> {
         if self.proxy.is_some() && text.starts_with("proxy ") {
             return TransportError::Unreachable { place: self.url_through(), error: text }.into();
         }
-        if error.code() == ErrorCode::Auth {
+        // libgit2 asks an SSH server which methods it has, before and after it offers a key. Some servers close the connection
+        // after a wrong key: only before is it certain that the key is not the cause.
+        let is_before_key = self.asked.get() == 0 && text.starts_with("remote rejected authentication");
+        if error.code() == ErrorCode::Auth && !is_before_key {
             return self.refused();
         }
-        if let Some(why) = text.strip_prefix("failed to authenticate SSH session: ")
-            && !is_interrupted(why)
+        if let Some(why) = text.strip_prefix("failed to authenticate SSH session:")
+            && !is_lost_connection(why)
         {
             return GitError::Credentials { what: "the SSH key".to_owned(), why: text };
         }
@@ -97,18 +100,10 @@ fn is_timeout(text: &str) -> bool {
     text.contains("timed out") || text.contains("timeout expired")
 }
 
-/// Whether libssh2 lost the connection while it authenticated. Its other texts there are about the key: libgit2 gives both
-/// the same prefix, and no code.
-fn is_interrupted(why: &str) -> bool {
-    const TEXTS: [&str; 6] = [
-        "Error waiting on socket",
-        "Failed getting response",
-        "Unable to send userauth",
-        "Unexpected packet size",
-        "Would block",
-        "USERAUTH response",
-    ];
-    TEXTS.iter().any(|text| why.contains(text))
+/// Whether libssh2 could not send its request to authenticate. Its other texts there are about the key or this machine: libgit2
+/// gives all of them the same prefix, and no code.
+fn is_lost_connection(why: &str) -> bool {
+    ["Error waiting on socket", "Unable to send"].iter().any(|text| why.contains(text))
 }
 
 /// Whether libgit2 knows no such names of objects: of a directory (`unknown object format 'sha256'`), or of a server.
