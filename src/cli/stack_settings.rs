@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::error::CliError;
@@ -94,7 +95,7 @@ impl StackArguments {
                 "source": {"git": {"url": url, "ref": {"branch": "main"}}},
             },
         });
-        Ok(serde_json::from_value(object)?)
+        Ok(ClusterStack::deserialize(&object)?)
     }
 }
 
@@ -129,7 +130,7 @@ pub(super) fn names_repository(stack: &ClusterStack) -> bool {
 /// Returns a `ClusterStack` whose stack repository is at this URL, with the Secret that the source names.
 pub(super) fn with_repository(mut stack: ClusterStack, url: &str) -> Result<ClusterStack, CliError> {
     let source = stack.spec.source.get_or_insert_default();
-    let mut git: GitSource = serde_json::from_value(json!({"url": url, "ref": {"branch": "main"}}))?;
+    let mut git = GitSource::deserialize(&json!({"url": url, "ref": {"branch": "main"}}))?;
     git.secret_ref.clone_from(&source.secret_ref);
     source.git = Some(git);
     Ok(stack)

@@ -257,7 +257,7 @@ impl StackSource {
     ) -> Result<Self, StackError> {
         let name = catalog_name(stack.as_str())?;
         let invalid = |source| StackError::SourceInvalid { name: name.to_string(), source };
-        let access = serde_json::to_value(git).and_then(serde_json::from_value).map_err(invalid)?;
+        let access = serde_json::to_value(git).and_then(|git| Access::deserialize(&git)).map_err(invalid)?;
         let followed =
             Followed { reference: reference(git.reference.as_ref()), interval: git.interval.to_string() };
         Ok(Self {
@@ -283,9 +283,10 @@ impl StackSource {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         })?;
-        let spec = field(object, &["spec"]).cloned().unwrap_or_else(|| json!({}));
+        let empty = json!({});
+        let spec = field(object, &["spec"]).unwrap_or(&empty);
         let invalid = |source| StackError::SourceInvalid { name: name.to_owned(), source };
-        let Remote { url, access } = serde_json::from_value(spec).map_err(invalid)?;
+        let Remote { url, access } = Remote::deserialize(spec).map_err(invalid)?;
         let (name, namespace) = (name.parse()?, namespace.parse()?);
         Ok(Self { name, namespace, url, access, path, followed: None, is_builtin: false })
     }

@@ -1,5 +1,6 @@
 //! Decides which `ClusterStacks` follow a stage: those whose source is its directory, on its branch, in its repository.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::stages::Stage;
@@ -71,7 +72,7 @@ impl Followed {
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
         let reference = match field(object, &["spec", "ref"]) {
-            Some(reference) => serde_json::from_value(reference.clone()).ok()?,
+            Some(reference) => GitReference::deserialize(reference).ok()?,
             None => GitReference::default(),
         };
         Some(Self { url: text(object, &["spec", "url"]).to_owned(), reference })

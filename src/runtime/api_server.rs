@@ -248,8 +248,7 @@ impl ApiServer {
         if answer.get("kind").and_then(Value::as_str) == Some("Status") {
             return Ok(Deleted::Gone);
         }
-        let object =
-            serde_json::from_value(answer).map_err(|error| about.failed(kube::Error::SerdeError(error)))?;
+        let object = K::deserialize(&answer).map_err(|error| about.failed(kube::Error::SerdeError(error)))?;
         Ok(Deleted::Terminating(Box::new(object)))
     }
 

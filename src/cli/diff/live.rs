@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Resource as _;
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 
 use super::{Format, HeldClass, text};
 use crate::addons::{Candidate, PruneFacts, candidates, desired_addon, reported_without_file};
@@ -196,7 +196,7 @@ impl<'a> Live<'a> {
         for cluster in present.clusters.iter().map(|cluster| &cluster.cluster) {
             let key = cluster.key();
             if !present.addons.contains_key(&key) {
-                let mut addon: ClusterAddon = serde_json::from_value(desired_addon(cluster))?;
+                let mut addon = ClusterAddon::deserialize(&desired_addon(cluster))?;
                 addon.metadata.uid = Some(format!("not created yet: {key}"));
                 created.insert(key, addon);
             }

@@ -179,7 +179,7 @@ fn typed<T: DeserializeOwned>(
         |object: &Value| (text(object, &["apiVersion"]), text(object, &["kind"])) == (&*version, kind);
     let mut found = BTreeMap::new();
     for Sourced { file, object } in objects.iter().filter(|sourced| is_it(&sourced.object)) {
-        let typed: T = serde_json::from_value(object.clone())
+        let typed = T::deserialize(object)
             .map_err(|error| CliError::usage(format!("{}: {kind}: {error}", file.display())))?;
         let of = metadata(&typed);
         let namespace = of.namespace.clone().unwrap_or_else(|| "default".to_owned());
