@@ -147,7 +147,7 @@ fn objects(server: &ApiServer, at: [usize; 4], now: usize) -> Vec<Value> {
             object["kind"] = KINDS[number(kind)].name.into();
             if kind == "ClusterStackRelease" {
                 // A release that is being deleted and is used again is delivered until its Clusters leave it. Its status
-                // may say still that it is being deleted, and nothing of its content.
+                // may say only that it is being deleted, and not whether its content is valid.
                 object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
                 if let Some(Value::Array(conditions)) = object.pointer_mut("/status/conditions") {
                     conditions.retain(|condition| condition["reason"] != "Terminating");
