@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod cluster_api;
+#[cfg(test)]
 #[path = "../cluster_stack_cases.rs"]
 mod cluster_stack_cases;
 #[cfg(test)]

@@ -49,6 +49,6 @@ mod state;
 mod strict;
 mod tenants;
 mod truth;
-mod upgrades;
+pub(crate) mod upgrades;
 mod upstream;
 mod values;

@@ -40,8 +40,8 @@ const IN_MEMORY: &str = include_str!("../../../examples/demo/infrastructure.yaml
 /// A part of the test, on the testbed of all parts.
 type Part = fn(&Testbed);
 
-#[test]
-fn addons_move_before_the_control_plane_of_cluster_api() {
+/// Runs all parts.
+pub(crate) fn addons_move_before_the_control_plane() {
     let options = Options {
         workloads: &["one", "two"],
         helm_concurrent: 20,
