@@ -47,8 +47,7 @@ chart: ## pack the Helm chart, and the manifests for an OCI artifact, into targe
 # code without the checks for null and misaligned pointers that a debug build has otherwise.
 ifeq ($(notdir $(RUSTC_WORKSPACE_WRAPPER)),clippy-driver)
 export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
-LINT := $(CARGO) test --no-run --locked
-LINT_PROGRAMS := $(CARGO) build --workspace --bins --locked
+LINT := $(CARGO) build --locked
 else
 LINT := $(CARGO) clippy --locked
 DENY := -- -D warnings
@@ -57,7 +56,6 @@ endif
 check: ## formatting, lints, the words of texts, the direction of imports, and that the pure core stays pure
 	$(CARGO) fmt --all --check
 	$(LINT) --workspace --all-targets $(DENY)
-	$(LINT_PROGRAMS)
 	$(LINT) --test shared_content $(DENY)
 	$(CARGO) clippy --no-default-features --locked -- -D warnings
 	$(CARGO) test --locked --test integration -- language:: architecture:: transcripts::
