@@ -39,12 +39,11 @@ struct Named {
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let text = text.get().as_bytes();
         let unreadable = |error: serde_json::Error| {
-            let Named { metadata } = serde_json::from_slice(text).map_err(D::Error::custom)?;
+            let Named { metadata } = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
             Ok(Err(Unreadable { error: without_place(&error), metadata }))
         };
-        serde_json::from_slice(text).map(Ok).or_else(unreadable).map(Self)
+        serde_json::from_str(text.get()).map(Ok).or_else(unreadable).map(Self)
     }
 }
 

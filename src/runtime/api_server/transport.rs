@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 /// An answer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,9 @@ pub(in crate::runtime) async fn request<T: DeserializeOwned>(
     if status.is_client_error() || status.is_server_error() {
         return Err(kube::Error::Api(refusal(status, &body).boxed()));
     }
-    serde_json::from_slice(&body).map_err(kube::Error::SerdeError)
+    // As kube reads its answers: from text, so that the code of a kind is compiled once.
+    let text = std::str::from_utf8(&body).map_err(serde_json::Error::custom);
+    text.and_then(serde_json::from_str).map_err(kube::Error::SerdeError)
 }
 
 /// Parses the `Status` of a refusal. A proxy answers with text instead.
