@@ -34,7 +34,7 @@ fn is_true(object: &Value, condition: &str) -> bool {
     conditions.into_iter().flatten().any(|found| found["type"] == condition && found["status"] == "True")
 }
 
-fn apply(object: &Value) -> Result<String, String> {
+fn apply(object: &Value) -> Result<(), String> {
     management().apply(&to_yaml(object)).map_err(|error| error.to_string())
 }
 
@@ -51,7 +51,7 @@ fn api_server_and_offline_rules_agree() {
         let offline = ClusterStack::from_yaml(&to_yaml(&stack));
         let server = apply(&stack);
         match (&case.refused, &offline, &server) {
-            (Refused::Not, Ok(_), Ok(_)) | (Refused::Schema, Err(_), Err(_)) => {}
+            (Refused::Not, Ok(_), Ok(())) | (Refused::Schema, Err(_), Err(_)) => {}
             (Refused::Rule(field, message), Err(ReadError::Refused(problems)), Err(refusal)) => {
                 let offline =
                     problems.iter().map(|problem| (problem.field.as_str(), problem.message.as_str()));

@@ -92,7 +92,7 @@ fn cluster_of(namespace: &str, name: &str, api: &str, class: &Value, version: &s
     })
 }
 
-fn apply(object: &Value) -> Result<String, String> {
+fn apply(object: &Value) -> Result<(), String> {
     installed().apply(&object.to_string()).map_err(|error| error.to_string())
 }
 

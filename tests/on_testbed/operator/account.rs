@@ -80,12 +80,8 @@ fn scenario_one(scenario: &Scenario) {
     scenario.wait_ready("clusterstack", STACK);
     scenario.upgrade("a", V2);
     scenario.wait_at("a", V2);
-    let namespace = format!("--namespace={}", scenario.namespace);
     eventually("an event about the cluster's addons", || {
-        let events = ["get", "events.events.k8s.io", &namespace, "--output=json"];
-        let events: Value = serde_json::from_str(&scenario.management().kubectl(&events).unwrap()).unwrap();
-        let mut events = events["items"].as_array().unwrap().iter();
-        events.any(|event| {
+        scenario.list("events.events.k8s.io").iter().any(|event| {
             event["reportingController"] == "stackflux" && event["regarding"]["kind"] == "ClusterAddon"
         })
     });

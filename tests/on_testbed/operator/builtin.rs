@@ -52,10 +52,7 @@ impl Replicas {
 
 /// Returns what must not change: the spec of each `HelmRelease` and `HelmChart`, and what Flux has applied.
 fn delivered(scenario: &Scenario<'_>) -> Value {
-    let namespace = format!("--namespace={}", scenario.namespace);
-    let get = ["get", "helmreleases,helmcharts", &namespace, "--output=json"];
-    let found: Value = serde_json::from_str(&scenario.management().kubectl(&get).unwrap()).unwrap();
-    let items = found["items"].as_array().unwrap().iter();
+    let items = ["helmreleases", "helmcharts"].into_iter().flat_map(|kind| scenario.list(kind));
     let fields = items.map(|item| {
         let history = item["status"]["history"].as_array().map(Vec::len);
         json!([item["kind"], item["metadata"]["name"], item["metadata"]["generation"], item["spec"], history])

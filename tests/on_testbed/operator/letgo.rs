@@ -131,11 +131,8 @@ fn orphaned_stack_leaves_releases_suspended() {
     }
     scenario.assert_nothing_uninstalled("one");
     // The objects that the documents wait for before the operator is removed.
-    let ours = ["get", "clusterstacks,clusterstackreleases,clusteraddons", "--output=name"];
-    let namespace = format!("--namespace={}", scenario.namespace);
-    eventually("nothing of ours is left", || {
-        scenario.management().kubectl(&[&ours[..], &[&namespace]].concat()).unwrap().is_empty()
-    });
+    let ours = ["clusterstacks", "clusterstackreleases", "clusteraddons"];
+    eventually("nothing of ours is left", || ours.iter().all(|kind| scenario.list(kind).is_empty()));
     assert!(scenario.get("clusterclass", V1).is_some());
     // By now garbage collection has seen the deletion, and had nothing to delete.
     std::thread::sleep(std::time::Duration::from_secs(3));
@@ -189,8 +186,8 @@ fn deleted_namespace_keeps_addons_of_its_clusters() {
     let (scenario, operator) = Scenario::shared("namespace").with_cluster();
     let namespace = &scenario.namespace;
     scenario.management().kubectl(&["delete", "namespace", namespace, "--wait=false"]).unwrap();
-    let found = ["get", "namespace", namespace, "--ignore-not-found", "--output=name"];
-    eventually("the namespace is gone", || scenario.management().kubectl(&found).unwrap().is_empty());
+    let object = Object { kind: "namespace", namespace: "", name: namespace };
+    scenario.management().wait_gone(object, TIMEOUT).unwrap();
     // One cause, one line.
     let log = std::fs::read_to_string(operator.log()).unwrap();
     let warnings: Vec<&str> =

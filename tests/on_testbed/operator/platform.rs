@@ -234,11 +234,8 @@ fn replace(scenario: &Scenario<'_>, platform: &Platform<'_>, credentials: &Value
     assert_eq!((platform.text(&name), platform.text("probe")), (None, None));
     // The sources of the release, and the stack repository, are left.
     for (kind, is_left) in [("gitrepositories", 2), ("ocirepositories", 0)] {
-        let namespace = format!("--namespace={}", scenario.namespace);
-        eventually(&format!("the {kind} that nothing uses are gone"), || {
-            let names = scenario.management().kubectl(&["get", kind, "--output=name", &namespace]).unwrap();
-            names.lines().count() == is_left
-        });
+        let what = format!("the {kind} that nothing uses are gone");
+        eventually(&what, || scenario.list(kind).len() == is_left);
     }
 }
 
@@ -297,12 +294,10 @@ fn platform_component_is_committed_with_its_sources() {
     assert_eq!(platform.text(&edge), None);
     eventually("the files of its sources are removed", || sources(&fleet, "without").is_empty());
     eventually("Flux has deleted its sources", || {
-        let namespace = format!("--namespace={}", scenario.namespace);
-        let get = ["get", "gitrepositories,helmcharts", "--output=name", &namespace];
-        let names = scenario.management().kubectl(&get).unwrap();
+        let names = ["gitrepositories", "helmcharts"].map(|kind| scenario.names(kind)).concat();
         before.iter().all(|file| {
             let name = file.rsplit('/').next().unwrap().trim_end_matches(".yaml");
-            !names.contains(name.split_once('-').unwrap().1)
+            names.iter().all(|left| left != name.split_once('-').unwrap().1)
         })
     });
 }

@@ -30,7 +30,7 @@ pub(super) fn record(name: &str, scenario: &Scenario) {
     if !is_recording() {
         return;
     }
-    let objects = KINDS.iter().flat_map(|kind| list(scenario, kind));
+    let objects = KINDS.iter().flat_map(|kind| scenario.list(kind));
     let objects: Vec<String> = objects.map(|object| without_noise(object).to_string()).collect();
     let (now, namespace) = (jiff::Timestamp::now(), &scenario.namespace);
     let text = format!(
@@ -48,12 +48,4 @@ fn without_noise(mut object: Value) -> Value {
         metadata.retain(|field, _| !["managedFields", "resourceVersion"].contains(&field.as_str()));
     }
     object
-}
-
-/// The objects of a kind in the namespace of a scenario.
-pub(super) fn list(scenario: &Scenario, kind: &str) -> Vec<Value> {
-    let namespace = format!("--namespace={}", scenario.namespace);
-    let listed = scenario.management().kubectl(&["get", kind, &namespace, "--output=json"]).unwrap();
-    let list: Value = serde_json::from_str(&listed).unwrap();
-    list["items"].as_array().unwrap().clone()
 }

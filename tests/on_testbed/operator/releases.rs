@@ -147,12 +147,10 @@ fn refused_request_is_reported_in_an_event(
     scenario.refuse("gitrepositories", repository);
     assert_eq!(ready(&ask("first")), before);
     assert!(!is_asked("first"));
-    let of_object = format!("--field-selector=involvedObject.name={name},reason=DeliveryFailed");
-    let notes = "--output=jsonpath={.items[*].message}";
-    let events = ["get", "events", "--namespace", &scenario.namespace, &of_object, notes];
     eventually("an event says why", || {
-        let notes = scenario.management().kubectl(&events).unwrap();
-        notes.contains("the request to reconcile is not handed on") && notes.contains("refused by the test")
+        scenario.events(name).iter().any(|note| {
+            note.contains("the request to reconcile is not handed on") && note.contains("refused by the test")
+        })
     });
     scenario.refuse_no_more("gitrepositories", repository);
     assert_eq!(ready(&ask("second")), before);

@@ -48,10 +48,7 @@ fn refer(tenant: &Tenant, victim: &Scenario) {
 
 /// The names of the sources and charts of a namespace.
 fn sources(of: &Scenario) -> Vec<String> {
-    let namespace = format!("--namespace={}", of.namespace);
-    let list = ["get", "gitrepositories,helmcharts", &namespace, "--output=name"];
-    let list = of.management().kubectl(&list).unwrap();
-    list.lines().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect()
+    ["gitrepositories", "helmcharts"].map(|kind| of.names(kind)).concat()
 }
 
 /// The commit that a release of a namespace is pinned to.

@@ -130,7 +130,7 @@ impl<'a> Scenario<'a> {
             "spec": {
                 "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
                 "versions": versions,
-                "source": {"git": {"url": self.url(), "ref": {"branch": "main"}, "interval": "2s"}},
+                "source": {"git": {"url": self.url(), "ref": {"branch": "main"}, "interval": "5s"}},
             },
         });
         for (field, value) in more.as_object().into_iter().flatten() {
@@ -194,6 +194,16 @@ impl<'a> Scenario<'a> {
     /// An object of the namespace.
     pub(crate) fn get(&self, kind: &str, name: &str) -> Option<Value> {
         self.management().get(Object { kind, namespace: &self.namespace, name }).unwrap()
+    }
+
+    /// The objects of a kind in the namespace.
+    pub(crate) fn list(&self, kind: &str) -> Vec<Value> {
+        self.management().list(kind, &self.namespace).unwrap()
+    }
+
+    /// The names of the objects of a kind in the namespace.
+    pub(crate) fn names(&self, kind: &str) -> Vec<String> {
+        self.list(kind).iter().map(|object| crate::text(object, "/metadata/name").to_owned()).collect()
     }
 
     /// Waits until `is_so` holds for an object, and returns the object.
@@ -287,11 +297,8 @@ impl<'a> Scenario<'a> {
 
     /// Changes an object by a merge patch, as a user with kubectl would.
     pub(crate) fn patch(&self, kind: &str, name: &str, change: &Value) {
-        let namespace = format!("--namespace={}", self.namespace);
-        let change = change.to_string();
-        let arguments =
-            ["patch", kind, name, &namespace, "--type=merge", "--field-manager=somebody", "--patch", &change];
-        self.management().kubectl(&arguments).unwrap();
+        let object = Object { kind, namespace: &self.namespace, name };
+        self.management().merge(object, "somebody", change).unwrap();
     }
 
     /// Waits until `is_so` holds for the status of a cluster's addon, and returns it.
@@ -312,13 +319,9 @@ impl<'a> Scenario<'a> {
 
     /// The notes of the events about an object.
     pub(crate) fn events(&self, name: &str) -> Vec<String> {
-        let namespace = format!("--namespace={}", self.namespace);
-        let about = format!("--field-selector=involvedObject.name={name}");
-        let list =
-            self.management().kubectl(&["get", "events", &namespace, &about, "--output=json"]).unwrap();
-        let list: Value = serde_json::from_str(&list).unwrap();
-        let note = |event: &Value| crate::text(event, "/message").to_owned();
-        list["items"].as_array().unwrap().iter().map(note).collect()
+        let events = self.list("events");
+        let about = events.iter().filter(|event| crate::text(event, "/involvedObject/name") == name);
+        about.map(|event| crate::text(event, "/message").to_owned()).collect()
     }
 
     /// Suspends the Flux objects of this scenario, so that another one can use its workload clusters.

@@ -72,14 +72,9 @@ pub(crate) fn uids(scenario: &Scenario) -> BTreeMap<String, String> {
 
 /// The objects of the namespace, and the namespaces that belong to it.
 fn objects(scenario: &Scenario) -> Vec<Value> {
-    let get = |arguments: &[&str]| {
-        let text = scenario.management().kubectl(&[&["get", "-o", "json"], arguments].concat()).unwrap();
-        let list: Value = serde_json::from_str(&text).unwrap();
-        list["items"].as_array().unwrap().clone()
-    };
-    let mut all = get(&[&WRITTEN.join(","), "--namespace", &scenario.namespace]);
+    let mut all: Vec<Value> = WRITTEN.iter().flat_map(|kind| scenario.list(kind)).collect();
     let is_its = |object: &Value| crate::text(object, "/metadata/name").starts_with(&scenario.namespace);
-    all.extend(get(&["namespaces"]).into_iter().filter(is_its));
+    all.extend(scenario.management().list("namespaces", "").unwrap().into_iter().filter(is_its));
     all
 }
 

@@ -38,8 +38,8 @@ fn copied_sources_work_without_cross_namespace_refs() {
     scenario.apply_stack(&[], &more);
     scenario.retire(V1);
     scenario.wait_gone("clusterstackrelease", V1);
-    let sources = ["get", "gitrepositories,helmcharts", "--namespace", &tenant, "--output=name"];
-    eventually("the copies are gone", || scenario.management().kubectl(&sources).unwrap().is_empty());
+    let count = |kind| scenario.management().list(kind, &tenant).unwrap().len();
+    eventually("the copies are gone", || count("gitrepositories") + count("helmcharts") == 0);
 }
 
 /// A ClusterStack of a tenant cannot read the stack repository of another namespace.

@@ -19,7 +19,7 @@ use stackflux_testbed::{Object, Operator, Testbed};
 
 use self::situations::{SITUATIONS, Says, Situation, Start};
 use self::stacks::{STACK_SITUATIONS, StackSituation};
-use super::record::{list, record};
+use super::record::record;
 use super::scenario::{STACK, Scenario, TIMEOUT, V1, V2, at_once, condition};
 use crate::support::{copy, stackflux};
 
@@ -81,7 +81,7 @@ fn settled(limit: Instant, differences: impl Fn() -> Vec<String>) -> Vec<String>
 /// The reasons of all conditions and addons of a namespace.
 fn reasons(scenario: &Scenario) -> BTreeSet<String> {
     let kinds = ["clusterstack", "clusterstackrelease", "clusteraddon"];
-    let objects = kinds.iter().flat_map(|kind| list(scenario, kind));
+    let objects = kinds.iter().flat_map(|kind| scenario.list(kind));
     let reports = objects.flat_map(|object| {
         let lists = [&object["status"]["conditions"], &object["status"]["addons"]];
         let parts = lists.into_iter().filter_map(Value::as_array).flatten();

@@ -128,7 +128,7 @@ impl<'a> Upgrades<'a> {
             "spec": {
                 "provider": "docker", "name": "demo", "kubernetesVersion": minor, "noProvider": true,
                 "versions": versions, "revisionHistoryLimit": 0,
-                "source": {"git": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "2s"}},
+                "source": {"git": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "5s"}},
                 "flux": {"kubeConfig": {"secretName": "{cluster}-workload"}},
             },
         });

@@ -1,10 +1,11 @@
-//! One API server and the operations of tests on it: it reads by requests of its own, and writes through the built kubectl.
+//! One API server and the operations of tests on it, by requests of its own, or through the built kubectl.
 
 mod access;
 mod helm;
 mod requests;
 
 pub use helm::HelmRevision;
+use requests::Ask;
 pub(crate) use requests::Requests;
 
 use std::fmt::Write as _;
@@ -13,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use axum::http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -91,16 +91,69 @@ impl Cluster {
         self.kubectl_with_input(arguments, "")
     }
 
-    /// Applies YAML documents by server-side apply. The error has the API server's refusal.
-    pub fn apply(&self, yaml: &str) -> Result<String> {
-        self.kubectl_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml)
+    /// Applies JSON or YAML documents by server-side apply, as kubectl does: a list is its items, an unknown field is an error.
+    /// The error has the API server's refusal.
+    pub fn apply(&self, text: &str) -> Result<()> {
+        let failed = || "cannot parse what to apply".to_owned();
+        let documents = match serde_json::from_str(text) {
+            Ok(object) => vec![object],
+            Err(_) => serde_yaml::from_multiple::<Value>(text).context(failed)?,
+        };
+        documents.iter().filter(|document| !document.is_null()).try_for_each(|document| {
+            match document.get("items").and_then(Value::as_array) {
+                Some(items) => items.iter().try_for_each(|item| self.apply_object(item)),
+                None => self.apply_object(document),
+            }
+        })
+    }
+
+    fn apply_object(&self, object: &Value) -> Result<()> {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (kind, api_version) = (text("/kind"), text("/apiVersion"));
+        // `<kind>.<version>.<group>`; a kind of the core has no group.
+        let kind = match api_version.split_once('/') {
+            Some((group, version)) => format!("{kind}.{version}.{group}"),
+            None => kind.to_owned(),
+        };
+        let named =
+            Object { kind: &kind, namespace: text("/metadata/namespace"), name: text("/metadata/name") };
+        let failed = || format!("apply {kind} {} on cluster {}", named.name, self.name);
+        self.requests.send(&self.kubeconfig, named, Ask::Apply(object)).context(failed).map(drop)
+    }
+
+    /// Changes an object by a merge patch as a field manager.
+    pub fn merge(&self, object: Object<'_>, manager: &str, change: &Value) -> Result<()> {
+        let Object { kind, namespace, name } = object;
+        let failed = || format!("patch {kind} {namespace}/{name} on cluster {}", self.name);
+        self.requests.send(&self.kubeconfig, object, Ask::Merge(manager, change)).context(failed).map(drop)
     }
 
     /// The current object, or `None` if it does not exist.
     pub fn get(&self, object: Object<'_>) -> Result<Option<Value>> {
         let failed =
             || format!("get {} {}/{} on cluster {}", object.kind, object.namespace, object.name, self.name);
-        self.requests.send(&self.kubeconfig, &Method::GET, object, &Value::Null).context(failed)
+        self.requests.send(&self.kubeconfig, object, Ask::Get).context(failed)
+    }
+
+    /// All objects of a kind in a namespace, as kubectl prints them; of all namespaces for a cluster-scoped kind.
+    pub fn list(&self, kind: &str, namespace: &str) -> Result<Vec<Value>> {
+        self.list_labelled(kind, namespace, "")
+    }
+
+    fn list_labelled(&self, kind: &str, namespace: &str, labels: &str) -> Result<Vec<Value>> {
+        let failed = || format!("list {kind} of {namespace} on cluster {}", self.name);
+        let object = Object { kind, namespace, name: "" };
+        let found = self.requests.send(&self.kubeconfig, object, Ask::List(labels)).context(failed)?;
+        let Some(Value::Object(mut list)) = found else { return Err(Error::new(failed())) };
+        let (version, kind) = (list.remove("apiVersion"), list.remove("kind"));
+        let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default().trim_end_matches("List");
+        let Some(Value::Array(mut items)) = list.remove("items") else { return Err(Error::new(failed())) };
+        // The objects of a list have no kind of their own, if it is one of Kubernetes.
+        for item in items.iter_mut().filter_map(Value::as_object_mut) {
+            item.insert("apiVersion".to_owned(), version.clone().unwrap_or_default());
+            item.insert("kind".to_owned(), kind.into());
+        }
+        Ok(items)
     }
 
     /// Waits until the object exists and `condition` holds, and returns it. `what` names the expectation.
@@ -157,12 +210,11 @@ impl Cluster {
         let mut result = Ok(());
         let suspended = json!({"spec": {"suspend": true}});
         for kind in FLUX {
-            let all = self.get(Object { kind, namespace, name: "" })?.unwrap_or_default();
-            for object in all.get("items").and_then(Value::as_array).into_iter().flatten() {
+            for object in self.list(kind, namespace)? {
                 let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 let object = Object { kind, namespace, name };
-                let patched = self.requests.send(&self.kubeconfig, &Method::PATCH, object, &suspended);
-                result = result.and(patched.map(drop));
+                let ask = Ask::Merge("testbed", &suspended);
+                result = result.and(self.requests.send(&self.kubeconfig, object, ask).map(drop));
             }
         }
         result

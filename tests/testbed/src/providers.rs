@@ -97,7 +97,7 @@ fn authority(management: &Cluster) -> Result<String> {
 
 fn apply(management: &Cluster, objects: &[Value]) -> Result<()> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    management.apply(&list.to_string()).map(drop)
+    management.apply(&list.to_string())
 }
 
 impl Manifests {

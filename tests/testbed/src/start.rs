@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::building;
 use crate::cluster::{Cluster, Object, Requests};
 use crate::control_plane::{self, Site};
@@ -138,7 +140,8 @@ fn create_crds(cluster: &Cluster, directory: &Path) -> Result<()> {
 
 /// Creates a namespace and waits for the account that the controllers create in each.
 pub(crate) fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {
-    cluster.kubectl(&["create", "namespace", name])?;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    cluster.apply(&namespace.to_string())?;
     let account = Object { kind: "serviceaccount", namespace: name, name: "default" };
     cluster.wait(account, "account", Duration::from_mins(1), |_| true).map(drop)
 }

@@ -219,7 +219,7 @@ impl Testbed {
             },
             "stringData": {"value": kubeconfig},
         });
-        self.management.apply(&secret.to_string()).map(drop)
+        self.management.apply(&secret.to_string())
     }
 
     fn stop(&self) -> Result<()> {

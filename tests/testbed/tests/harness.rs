@@ -203,3 +203,37 @@ fn management_cluster_collects_orphaned_objects() {
     let left = Object { kind: "configmap", namespace: &namespace, name: "owned" };
     testbed.management().wait_gone(left, TIMEOUT).unwrap();
 }
+
+#[test]
+fn objects_are_applied_changed_and_listed_as_by_kubectl() {
+    let testbed = Testbed::shared();
+    let (management, namespace) = (testbed.management(), testbed.namespace("requests").unwrap());
+    let config_map = |name: &str, namespace: &str| {
+        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: {namespace}}}}}\n")
+    };
+    let documents = format!("---\n{}---\n{}", config_map("one", &namespace), config_map("two", &namespace));
+    management.apply(&documents).unwrap();
+    let listed = management.list("configmap", &namespace).unwrap();
+    let names: Vec<_> = listed.iter().map(|object| (&object["kind"], &object["metadata"]["name"])).collect();
+    let kind = &json!("ConfigMap");
+    assert_eq!(names, [(kind, &json!("one")), (kind, &json!("two"))]);
+
+    let one = Object { kind: "configmap", namespace: &namespace, name: "one" };
+    management.merge(one, "somebody", &json!({"data": {"key": "value"}})).unwrap();
+    let found = management.get(one).unwrap().unwrap();
+    assert_eq!(found["data"]["key"], "value");
+    let managers = found["metadata"]["managedFields"].as_array().unwrap().iter();
+    assert_eq!(
+        managers.map(|by| &by["manager"]).collect::<Vec<_>>(),
+        [&json!("kubectl"), &json!("somebody")]
+    );
+
+    let refusal = |result: stackflux_testbed::Result<()>| result.unwrap_err().to_string();
+    let unknown = config_map("three", &namespace).replace("kind:", "datum: {}, kind:");
+    assert!(refusal(management.apply(&unknown)).contains("datum"));
+    assert!(
+        refusal(management.apply(&config_map("three", "none"))).contains("namespaces \"none\" not found")
+    );
+    let absent = Object { name: "absent", ..one };
+    assert!(refusal(management.merge(absent, "somebody", &json!({}))).contains("\"absent\" not found"));
+}

@@ -1,6 +1,7 @@
 //! An admission policy that refuses the operator's writes.
 
 use serde_json::json;
+use stackflux_testbed::Object;
 
 use super::{Scenario, eventually};
 
@@ -38,8 +39,9 @@ impl Scenario<'_> {
     }
 
     fn is_refused(&self, resource: &str, object: &str) -> bool {
-        let probe = ["annotate", "--overwrite", resource, object, "probe=1", "--namespace", &self.namespace];
-        self.management().kubectl(&probe).is_err()
+        let probed = Object { kind: resource, namespace: &self.namespace, name: object };
+        let probe = json!({"metadata": {"annotations": {"probe": "1"}}});
+        self.management().merge(probed, "somebody", &probe).is_err()
     }
 
     fn policy(&self) -> String {

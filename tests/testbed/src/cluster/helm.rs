@@ -19,11 +19,8 @@ impl Cluster {
     /// The revisions of a Helm release in its storage namespace, oldest first; empty if it was never installed, and if
     /// it was uninstalled.
     pub fn helm_revisions(&self, namespace: &str, release: &str) -> Result<Vec<HelmRevision>> {
-        let selector = format!("--selector=owner=helm,name={release}");
-        let text = self.kubectl(&["get", "secrets", "-n", namespace, &selector, "-o", "json"])?;
-        let list: Value = serde_json::from_str(&text).context(|| "kubectl printed no JSON".to_owned())?;
-        let secrets = list.get("items").and_then(Value::as_array).into_iter().flatten();
-        let mut revisions = secrets.map(revision).collect::<Result<Vec<HelmRevision>>>()?;
+        let secrets = self.list_labelled("secrets", namespace, &format!("owner=helm,name={release}"))?;
+        let mut revisions = secrets.iter().map(revision).collect::<Result<Vec<HelmRevision>>>()?;
         revisions.sort_by_key(|revision| revision.revision);
         Ok(revisions)
     }

@@ -38,6 +38,19 @@ struct Resource {
     is_namespaced: bool,
 }
 
+/// A request about an object.
+#[derive(Clone, Copy)]
+pub(super) enum Ask<'a> {
+    /// Its current state.
+    Get,
+    /// All of its namespace with these labels, such as `owner=helm`, if it has an empty name.
+    List(&'a str),
+    /// A change of it by a merge patch, as a field manager.
+    Merge(&'a str, &'a Value),
+    /// The object itself, applied server-side with force, as kubectl does.
+    Apply(&'a Value),
+}
+
 /// An answer of the API server.
 enum Answer {
     Object(Value),
@@ -48,25 +61,18 @@ enum Answer {
 }
 
 impl Requests {
-    /// Sends a request about an object, or with an empty name about all of the namespace. `None` if the object does not
-    /// exist.
-    pub(super) fn send(
-        &self,
-        kubeconfig: &Path,
-        method: &Method,
-        object: Object<'_>,
-        body: &Value,
-    ) -> Result<Option<Value>> {
+    /// Sends a request about an object. `None` if the object to read does not exist.
+    pub(super) fn send(&self, kubeconfig: &Path, object: Object<'_>, ask: Ask<'_>) -> Result<Option<Value>> {
         let known = self.lock().clone();
         let mut answer = match known {
-            Some(connection) => connection.send(method, object, body)?,
+            Some(connection) => connection.send(object, ask)?,
             None => Answer::NotServed,
         };
         if matches!(answer, Answer::NotServed) {
             // The kind may have been added, or changed its version, since discovery.
             let connection = Connection::new(kubeconfig)?;
             *self.lock() = Some(connection.clone());
-            answer = connection.send(method, object, body)?;
+            answer = connection.send(object, ask)?;
         }
         match answer {
             Answer::Object(object) => Ok(Some(object)),
@@ -102,28 +108,27 @@ impl Connection {
         })
     }
 
-    fn send(&self, method: &Method, object: Object<'_>, body: &Value) -> Result<Answer> {
+    fn send(&self, object: Object<'_>, ask: Ask<'_>) -> Result<Answer> {
         let Some(path) = path_of(&self.resources, object) else { return Ok(Answer::NotServed) };
-        let body = if method == Method::GET { Vec::new() } else { body.to_string().into_bytes() };
-        let (client, method) = (self.client.clone(), method.clone());
+        let (method, query, media, body) = ask.parts();
+        let (client, uri) = (self.client.clone(), format!("{path}{query}"));
         wait(async move {
             let failed = || format!("{method} {path}");
             let mut last = None;
             // A kept connection may have ended with its API server.
             for _ in 0..2 {
-                let request = Request::builder().method(&method).uri(&path);
-                let request = request.header(header::CONTENT_TYPE, "application/merge-patch+json");
+                let request = Request::builder().method(&method).uri(&uri);
+                let request = request.header(header::CONTENT_TYPE, media);
                 match client.request::<Value>(request.body(body.clone()).context(failed)?).await {
                     Ok(answer) => return Ok(Answer::Object(answer)),
                     // Without details it is the path that is not served.
-                    Err(kube::Error::Api(status)) if status.code == 404 => {
-                        return Ok(if status.details.is_some() {
-                            Answer::NotFound
-                        } else {
-                            Answer::NotServed
-                        });
+                    Err(kube::Error::Api(status)) if status.code == 404 && status.details.is_none() => {
+                        return Ok(Answer::NotServed);
                     }
-                    Err(error @ kube::Error::Api(_)) => return Err(error).context(failed),
+                    Err(kube::Error::Api(status)) if status.code == 404 && method == Method::GET => {
+                        return Ok(Answer::NotFound);
+                    }
+                    Err(kube::Error::Api(status)) => return Err(status.message).context(failed),
                     Err(error) => last = Some(error),
                 }
             }
@@ -133,6 +138,27 @@ impl Connection {
                 last.map_or_else(String::new, |error| error.to_string())
             )))
         })
+    }
+}
+
+impl Ask<'_> {
+    /// Method, query, media type and body.
+    fn parts(self) -> (Method, String, &'static str, Vec<u8>) {
+        match self {
+            Self::Get => (Method::GET, String::new(), "application/json", Vec::new()),
+            Self::List(labels) => {
+                let query = format!("?labelSelector={}", labels.replace('=', "%3D"));
+                (Method::GET, query, "application/json", Vec::new())
+            }
+            Self::Merge(manager, change) => {
+                let query = format!("?fieldManager={manager}");
+                (Method::PATCH, query, "application/merge-patch+json", change.to_string().into_bytes())
+            }
+            Self::Apply(object) => {
+                let query = "?fieldManager=kubectl&force=true&fieldValidation=Strict".to_owned();
+                (Method::PATCH, query, "application/apply-patch+yaml", object.to_string().into_bytes())
+            }
+        }
     }
 }
 
