@@ -1,7 +1,7 @@
 //! The commands on a live cluster, against a real API server: their reads, writes and waits.
 
 use serde_json::{Value, json};
-use stackflux_testbed::Testbed;
+use stackflux_testbed::{Object, Testbed};
 
 use crate::support::{Run, stackflux};
 
@@ -17,7 +17,7 @@ impl Live {
     fn new() -> Self {
         let testbed = Testbed::shared();
         let crds = stackflux(&["crds"]).stdout;
-        testbed.management().apply(&crds).unwrap();
+        testbed.management().apply_by_kubectl(&crds).unwrap();
         for crd in ["clusterstacks", "clusterstackreleases", "clusteraddons", "clusteraddonoverrides"] {
             let crd = format!("crd/{crd}.clusterstack.x-k8s.io");
             testbed.management().wait_established(&[&crd]).unwrap();
@@ -58,10 +58,10 @@ impl Live {
         self.testbed.management().kubectl(&arguments).unwrap();
     }
 
-    fn field(&self, path: &str) -> String {
-        let (namespace, path) =
-            (format!("--namespace={}", self.namespace), format!("--output=jsonpath={path}"));
-        self.testbed.management().kubectl(&["get", "clusterstack", "demo", &namespace, &path]).unwrap()
+    fn field(&self, pointer: &str) -> Value {
+        let object = Object { kind: "clusterstack", namespace: &self.namespace, name: "demo" };
+        let stack = self.testbed.management().get(object).unwrap().unwrap();
+        stack.pointer(pointer).cloned().unwrap_or_default()
     }
 
     fn run(&self, arguments: &[&str]) -> Run {
@@ -95,12 +95,12 @@ fn live_cluster_is_shown_reconciled_and_suspended() {
     assert!(missing.code == 2 && missing.stderr.contains("not found: Cluster"), "{}", missing.stderr);
 
     let suspended = live.run(&["suspend", "clusterstack", "demo"]);
-    assert_eq!((suspended.code, live.field("{.spec.suspend}").as_str()), (0, "true"), "{}", suspended.stderr);
+    assert_eq!((suspended.code, live.field("/spec/suspend")), (0, json!(true)), "{}", suspended.stderr);
     let refused = live.run(&["reconcile", "clusterstack", "demo"]);
     assert!(refused.code == 2 && refused.stderr.contains("is suspended"), "{}", refused.stderr);
     let resumed = live.run(&["resume", "clusterstack", "demo"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    assert_ne!(live.field("{.spec.suspend}"), "true");
+    assert_ne!(live.field("/spec/suspend"), true);
 }
 
 #[test]
@@ -108,15 +108,16 @@ fn reconciliation_is_requested_and_awaited() {
     let live = Live::new();
     let unheard = live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1s"]);
     assert!(unheard.code == 2 && unheard.stderr.contains("timed out after"), "{}", unheard.stderr);
-    let path = "{.metadata.annotations.reconcile\\.fluxcd\\.io/requestedAt}";
+    let path = "/metadata/annotations/reconcile.fluxcd.io~1requestedAt";
     let before = live.field(path);
     let run = std::thread::scope(|scope| {
         let asked = scope.spawn(|| live.run(&["reconcile", "clusterstack", "demo", "--timeout", "1m"]));
         let begin = std::time::Instant::now();
         while live.field(path) == before {
             assert!(begin.elapsed().as_secs() < 60, "nothing was asked for");
+            std::thread::sleep(std::time::Duration::from_millis(100));
         }
-        live.say("clusterstack", "demo", "True", Some(&live.field(path)));
+        live.say("clusterstack", "demo", "True", live.field(path).as_str());
         asked.join().unwrap()
     });
     assert!(run.code == 0 && run.stderr.contains("is reconciled and ready"), "{}", run.stderr);

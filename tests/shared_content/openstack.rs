@@ -44,7 +44,7 @@ fn addons_of_two_clusters_have_own_values() {
     let arguments = ["generate", stack, "--filename", file, "--url", &url, "--namespace", &namespace];
     let run = stackflux(&arguments);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    management.apply(&run.stdout).unwrap();
+    management.apply_by_kubectl(&run.stdout).unwrap();
 
     for cluster in ["one", "two"] {
         for addon in ["cni", "ccm", "csi", "metrics-server"] {

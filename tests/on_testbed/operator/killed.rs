@@ -36,7 +36,8 @@ fn operator_killed_repeatedly_reaches_the_same_state() {
     let restarted = killed.testbed.audit().mark().unwrap();
     operator.start_again().unwrap();
     operator.wait_ready(TIMEOUT).unwrap();
-    thread::sleep(Duration::from_secs(5));
+    // Flux reads the stack repository meanwhile.
+    thread::sleep(Duration::from_secs(7));
     assert_eq!(killed.operator_writes_since(restarted), [], "nothing was to do");
     operator.process().unwrap().kill().unwrap();
     killed.suspend_all();

@@ -148,8 +148,12 @@ fn refused_request_is_reported_in_an_event(
     assert_eq!(ready(&ask("first")), before);
     assert!(!is_asked("first"));
     eventually("an event says why", || {
-        scenario.events(name).iter().any(|note| {
-            note.contains("the request to reconcile is not handed on") && note.contains("refused by the test")
+        scenario.list("events").iter().any(|event| {
+            let [about, reason, note] =
+                ["/involvedObject/name", "/reason", "/message"].map(|pointer| crate::text(event, pointer));
+            (about, reason) == (name, "DeliveryFailed")
+                && note.contains("the request to reconcile is not handed on")
+                && note.contains("refused by the test")
         })
     });
     scenario.refuse_no_more("gitrepositories", repository);

@@ -29,6 +29,8 @@ pub(crate) use long::long;
 
 /// Maximum time for any step. Generous: other tests use the same two cores.
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(10);
+/// The interval at which Flux reads the stack repository. Each time costs two processes of Git.
+pub(crate) const INTERVAL: &str = "5s";
 /// The first release of the example, and so the class of its clusters.
 pub(crate) const V1: &str = "docker-demo-1-34-v1";
 /// The second one: its chart `monitoring` differs.
@@ -130,7 +132,7 @@ impl<'a> Scenario<'a> {
             "spec": {
                 "provider": "docker", "name": "demo", "kubernetesVersion": "1.34", "noProvider": true,
                 "versions": versions,
-                "source": {"git": {"url": self.url(), "ref": {"branch": "main"}, "interval": "5s"}},
+                "source": {"git": {"url": self.url(), "ref": {"branch": "main"}, "interval": INTERVAL}},
             },
         });
         for (field, value) in more.as_object().into_iter().flatten() {

@@ -23,7 +23,7 @@ use std::fs;
 use serde_json::{Value, json};
 use stackflux_testbed::{Operator, Options, Providers, Testbed};
 
-use super::scenario::{Alone, Scenario, at_once, condition, eventually, long};
+use super::scenario::{Alone, INTERVAL, Scenario, at_once, condition, eventually, long};
 use crate::text;
 
 /// A release, and the version of Kubernetes that it is for.
@@ -128,7 +128,7 @@ impl<'a> Upgrades<'a> {
             "spec": {
                 "provider": "docker", "name": "demo", "kubernetesVersion": minor, "noProvider": true,
                 "versions": versions, "revisionHistoryLimit": 0,
-                "source": {"git": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": "5s"}},
+                "source": {"git": {"url": scenario.url(), "ref": {"branch": "main"}, "interval": INTERVAL}},
                 "flux": {"kubeConfig": {"secretName": "{cluster}-workload"}},
             },
         });

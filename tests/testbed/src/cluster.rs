@@ -92,19 +92,29 @@ impl Cluster {
     }
 
     /// Applies JSON or YAML documents by server-side apply, as kubectl does: a list is its items, an unknown field is an error.
-    /// The error has the API server's refusal.
+    /// The first refusal of the API server is the error.
     pub fn apply(&self, text: &str) -> Result<()> {
         let failed = || "cannot parse what to apply".to_owned();
         let documents = match serde_json::from_str(text) {
             Ok(object) => vec![object],
             Err(_) => serde_yaml::from_multiple::<Value>(text).context(failed)?,
         };
-        documents.iter().filter(|document| !document.is_null()).try_for_each(|document| {
+        let mut objects = Vec::new();
+        for document in documents.iter().filter(|document| !document.is_null()) {
             match document.get("items").and_then(Value::as_array) {
-                Some(items) => items.iter().try_for_each(|item| self.apply_object(item)),
-                None => self.apply_object(document),
+                Some(items) => objects.extend(items),
+                None => objects.push(document),
             }
-        })
+        }
+        if objects.is_empty() {
+            return Err(Error::new("there is no object to apply"));
+        }
+        objects.into_iter().try_for_each(|object| self.apply_object(object))
+    }
+
+    /// Applies what a program printed for kubectl, by kubectl: it reads YAML in its own way.
+    pub fn apply_by_kubectl(&self, text: &str) -> Result<String> {
+        self.kubectl_with_input(&["apply", "--server-side", "--force-conflicts", "-f", "-"], text)
     }
 
     fn apply_object(&self, object: &Value) -> Result<()> {
@@ -125,7 +135,9 @@ impl Cluster {
     pub fn merge(&self, object: Object<'_>, manager: &str, change: &Value) -> Result<()> {
         let Object { kind, namespace, name } = object;
         let failed = || format!("patch {kind} {namespace}/{name} on cluster {}", self.name);
-        self.requests.send(&self.kubeconfig, object, Ask::Merge(manager, change)).context(failed).map(drop)
+        let merged =
+            self.requests.send(&self.kubeconfig, object, Ask::Merge(manager, change)).context(failed)?;
+        merged.map(drop).ok_or_else(|| Error::new(format!("{}: it does not exist", failed())))
     }
 
     /// The current object, or `None` if it does not exist.
@@ -135,7 +147,7 @@ impl Cluster {
         self.requests.send(&self.kubeconfig, object, Ask::Get).context(failed)
     }
 
-    /// All objects of a kind in a namespace, as kubectl prints them; of all namespaces for a cluster-scoped kind.
+    /// All objects of a kind in a namespace; `namespace` is empty for a cluster-scoped kind.
     pub fn list(&self, kind: &str, namespace: &str) -> Result<Vec<Value>> {
         self.list_labelled(kind, namespace, "")
     }
@@ -150,8 +162,8 @@ impl Cluster {
         let Some(Value::Array(mut items)) = list.remove("items") else { return Err(Error::new(failed())) };
         // The objects of a list have no kind of their own, if it is one of Kubernetes.
         for item in items.iter_mut().filter_map(Value::as_object_mut) {
-            item.insert("apiVersion".to_owned(), version.clone().unwrap_or_default());
-            item.insert("kind".to_owned(), kind.into());
+            item.entry("apiVersion").or_insert_with(|| version.clone().unwrap_or_default());
+            item.entry("kind").or_insert_with(|| kind.into());
         }
         Ok(items)
     }
@@ -213,6 +225,7 @@ impl Cluster {
             for object in self.list(kind, namespace)? {
                 let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 let object = Object { kind, namespace, name };
+                // One that was deleted meanwhile is suspended, too.
                 let ask = Ask::Merge("testbed", &suspended);
                 result = result.and(self.requests.send(&self.kubeconfig, object, ask).map(drop));
             }

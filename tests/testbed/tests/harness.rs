@@ -209,7 +209,9 @@ fn objects_are_applied_changed_and_listed_as_by_kubectl() {
     let testbed = Testbed::shared();
     let (management, namespace) = (testbed.management(), testbed.namespace("requests").unwrap());
     let config_map = |name: &str, namespace: &str| {
-        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: {namespace}}}}}\n")
+        format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: {namespace}}}, data: {{of: a}}}}\n"
+        )
     };
     let documents = format!("---\n{}---\n{}", config_map("one", &namespace), config_map("two", &namespace));
     management.apply(&documents).unwrap();
@@ -235,5 +237,7 @@ fn objects_are_applied_changed_and_listed_as_by_kubectl() {
         refusal(management.apply(&config_map("three", "none"))).contains("namespaces \"none\" not found")
     );
     let absent = Object { name: "absent", ..one };
-    assert!(refusal(management.merge(absent, "somebody", &json!({}))).contains("\"absent\" not found"));
+    assert!(refusal(management.merge(absent, "somebody", &json!({}))).contains("absent on cluster"));
+    assert!(refusal(management.apply("# nothing\n")).contains("no object"));
+    assert!(management.list("unknown", &namespace).is_err());
 }

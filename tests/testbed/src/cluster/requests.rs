@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use axum::http::{Method, Request, header};
 use kube::Client;
@@ -16,6 +17,11 @@ use crate::error::{Context as _, Error, Result};
 
 /// All kinds in one answer: <https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery>.
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The media type of an object that is applied.
+const APPLY: &str = "application/apply-patch+yaml";
+/// The time within which discovery names a kind that is served.
+const DISCOVERED: Duration = Duration::from_secs(2);
 
 /// The connection to one API server, opened at the first request. Clones share it.
 #[derive(Clone, Default)]
@@ -61,18 +67,22 @@ enum Answer {
 }
 
 impl Requests {
-    /// Sends a request about an object. `None` if the object to read does not exist.
+    /// Sends a request about an object. `None` if the object to read or to change does not exist.
     pub(super) fn send(&self, kubeconfig: &Path, object: Object<'_>, ask: Ask<'_>) -> Result<Option<Value>> {
         let known = self.lock().clone();
         let mut answer = match known {
             Some(connection) => connection.send(object, ask)?,
             None => Answer::NotServed,
         };
-        if matches!(answer, Answer::NotServed) {
-            // The kind may have been added, or changed its version, since discovery.
+        // The kind may have been added, or changed its version, since discovery, which names it a moment after it is served.
+        let begun = Instant::now();
+        while matches!(answer, Answer::NotServed) {
             let connection = Connection::new(kubeconfig)?;
             *self.lock() = Some(connection.clone());
             answer = connection.send(object, ask)?;
+            if begun.elapsed() > DISCOVERED {
+                break;
+            }
         }
         match answer {
             Answer::Object(object) => Ok(Some(object)),
@@ -125,7 +135,8 @@ impl Connection {
                     Err(kube::Error::Api(status)) if status.code == 404 && status.details.is_none() => {
                         return Ok(Answer::NotServed);
                     }
-                    Err(kube::Error::Api(status)) if status.code == 404 && method == Method::GET => {
+                    // To apply an object needs its namespace alone.
+                    Err(kube::Error::Api(status)) if status.code == 404 && media != APPLY => {
                         return Ok(Answer::NotFound);
                     }
                     Err(kube::Error::Api(status)) => return Err(status.message).context(failed),
@@ -156,7 +167,7 @@ impl Ask<'_> {
             }
             Self::Apply(object) => {
                 let query = "?fieldManager=kubectl&force=true&fieldValidation=Strict".to_owned();
-                (Method::PATCH, query, "application/apply-patch+yaml", object.to_string().into_bytes())
+                (Method::PATCH, query, APPLY, object.to_string().into_bytes())
             }
         }
     }
