@@ -9,7 +9,7 @@ use kube::api::{Api, PostParams};
 use super::taken::taken;
 use crate::cli::error::CliError;
 use crate::cli::live::Session;
-use crate::explain::doctor::facts::{Question, Read};
+use crate::explain::doctor::facts::{Answer, Question, Read};
 use crate::installation::rights::Right;
 
 /// Number of questions at the same time.
@@ -19,13 +19,14 @@ const AT_ONCE: usize = 16;
 pub(super) async fn answers(
     session: &Session,
     questions: Vec<Question>,
-) -> Result<Read<BTreeMap<Question, bool>>, CliError> {
+) -> Result<Read<BTreeMap<Question, Answer>>, CliError> {
     let reviews: Api<SubjectAccessReview> = Api::all(session.client());
     let asked = stream::iter(questions).map(|question| {
         let reviews = reviews.clone();
         async move {
-            let answer = reviews.create(&PostParams::default(), &review(&question)).await?;
-            Ok::<_, kube::Error>((question, answer.status.is_some_and(|status| status.allowed)))
+            let review = reviews.create(&PostParams::default(), &review(&question)).await?;
+            let answer = review.status.as_ref().map(Answer::of);
+            Ok::<_, kube::Error>((question, answer.unwrap_or_default()))
         }
     });
     let answers = asked.buffer_unordered(AT_ONCE).try_collect().await;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::facts::Unread;
 use crate::installation::rights::Right;
+use crate::names::Key;
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -72,6 +73,14 @@ impl Check {
     #[must_use]
     pub fn unknown(check: &'static str, message: impl Into<String>, run: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, run: Some(run.into()), ..Self::ok(check, message) }
+    }
+
+    /// Reports that a check needs the spec of a `ClusterStack` that this program cannot read.
+    #[must_use]
+    pub fn unreadable(check: &'static str, Key { namespace, name }: &Key) -> Self {
+        let message = format!("the spec of ClusterStack {namespace}/{name} cannot be read");
+        Self::unknown(check, message, format!("kubectl -n {namespace} get clusterstack {name} -o yaml"))
+            .then("Use a command line of the version of its definitions.")
     }
 
     /// Adds what to do after the command, in a sentence.

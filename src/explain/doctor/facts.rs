@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use k8s_openapi::api::authorization::v1::SubjectAccessReviewStatus;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -66,7 +67,16 @@ pub struct Facts {
     /// The resources of kinds; `None` if the API server does not serve the kind.
     pub resources: BTreeMap<Kind, Option<String>>,
     /// Whether accounts have rights.
-    pub answers: Read<BTreeMap<Question, bool>>,
+    pub answers: Read<BTreeMap<Question, Answer>>,
+}
+
+impl Facts {
+    /// Returns the first `ClusterStack` whose spec cannot be read, which is one of a newer version.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<&Key> {
+        let stacks = self.stacks.iter().flatten();
+        stacks.filter(|stack| stack.stack.is_none()).map(|stack| &stack.key).next()
+    }
 }
 
 /// A group and a kind.
@@ -85,6 +95,28 @@ pub struct Question {
     pub account: Key,
     /// The right.
     pub right: Right,
+}
+
+/// The API server's answer to a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether the account has the right.
+    pub is_allowed: bool,
+    /// What the API server says of a refusal in one line, such as that a role does not exist; mostly empty.
+    pub reason: String,
+}
+
+impl Answer {
+    /// Reads the answer to a review. RBAC has what it failed at in the reason, a webhook in the error.
+    #[must_use]
+    pub fn of(status: &SubjectAccessReviewStatus) -> Self {
+        if status.allowed {
+            return Self { is_allowed: true, reason: String::new() };
+        }
+        let said = [&status.reason, &status.evaluation_error].into_iter().flatten();
+        let lines = said.flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty());
+        Self { is_allowed: false, reason: lines.collect::<Vec<_>>().join("; ") }
+    }
 }
 
 /// A Deployment: what it runs.

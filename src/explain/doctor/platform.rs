@@ -1,10 +1,11 @@
 //! What the management cluster must have: Kubernetes and Cluster API.
 
 use super::check::Check;
-use super::facts::{Facts, Program, Read, Unread};
+use super::facts::{Facts, Program, Unread};
 use super::version::is_older;
 use crate::api::cluster_stack::UpgradeGate;
 use crate::foreign::capi;
+use crate::names::Key;
 
 const KUBERNETES: &str = "Kubernetes";
 const CLUSTER_API: &str = "ClusterAPI";
@@ -68,7 +69,7 @@ pub fn cluster_api(facts: &Facts) -> Vec<Check> {
         )];
     };
     let core = if program.ready == 0 { stopped(program) } else { topology(program, &served) };
-    vec![core, runtime_sdk(program, &gate_users(facts))]
+    vec![core, runtime_sdk(program, gate_users(facts), facts.unreadable())]
 }
 
 /// Reports that no Pod reconciles Clusters.
@@ -98,7 +99,7 @@ fn topology(program: &Program, served: &str) -> Check {
 }
 
 /// Checks that upgrades can wait for addons. That they do not is a problem if a `ClusterStack` expects it.
-fn runtime_sdk(program: &Program, users: &Read<usize>) -> Check {
+fn runtime_sdk(program: &Program, users: Option<usize>, unreadable: Option<&Key>) -> Check {
     let is_old = is_older(program.tag(), MINIMUM_CLUSTER_API_FOR_GATE).unwrap_or(false);
     let (what, (run, then)) = match (is_old, gate(program, RUNTIME_SDK)) {
         (false, true) => return Check::ok(RUNTIME_SDK, "on: upgrades wait for the addons before them"),
@@ -110,31 +111,35 @@ fn runtime_sdk(program: &Program, users: &Read<usize>) -> Check {
     };
     let so = "so that Cluster API upgrades clusters without waiting for their addons";
     let check = match users {
-        Ok(0) => Check::warning(RUNTIME_SDK, format!("{what}, {so}; no ClusterStack expects it yet"), run),
-        Ok(number) => {
+        Some(0) => Check::warning(RUNTIME_SDK, format!("{what}, {so}; no ClusterStack expects it yet"), run),
+        Some(number) => {
             let (stacks, expect) =
-                if *number == 1 { ("ClusterStack", "expects") } else { ("ClusterStacks", "expect") };
+                if number == 1 { ("ClusterStack", "expects") } else { ("ClusterStacks", "expect") };
             let message = format!("{what}, {so}, but {number} {stacks} {expect} it (upgradeGate: Enforce)");
             Check::problem(RUNTIME_SDK, message, run)
         }
-        Err(_) => Check::warning(
-            RUNTIME_SDK,
-            format!("{what}, {so}; whether a ClusterStack expects it is unknown"),
-            run,
-        ),
+        None => {
+            let why = unreadable.map_or_else(
+                || "you may not list ClusterStacks".to_owned(),
+                |key| format!("the spec of ClusterStack {key} cannot be read"),
+            );
+            let message = format!("{what}, {so}; whether a ClusterStack expects it is unknown: {why}");
+            Check::warning(RUNTIME_SDK, message, run)
+        }
     };
     check.then(then)
 }
 
-/// Returns the number of `ClusterStack`s whose upgrades are to wait.
-fn gate_users(facts: &Facts) -> Read<usize> {
+/// Returns the number of `ClusterStack`s whose upgrades are to wait; `None` if none is known, and not all could be read.
+fn gate_users(facts: &Facts) -> Option<usize> {
     let stacks = match &facts.stacks {
         Ok(stacks) => stacks,
-        Err(Unread::NotServed(_)) => return Ok(0),
-        Err(why) => return Err(why.clone()),
+        Err(Unread::NotServed(_)) => return Some(0),
+        Err(Unread::Forbidden(_)) => return None,
     };
-    let waits = stacks.iter().filter_map(|stack| stack.stack.as_ref());
-    Ok(waits.filter(|spec| spec.upgrade_gate == UpgradeGate::Enforce).count())
+    let specs = || stacks.iter().map(|stack| stack.stack.as_ref());
+    let number = specs().flatten().filter(|spec| spec.upgrade_gate == UpgradeGate::Enforce).count();
+    (number > 0 || specs().all(|spec| spec.is_some())).then_some(number)
 }
 
 fn is_core(program: &Program) -> bool {
@@ -161,7 +166,10 @@ fn set(program: &Program, name: &str) -> (String, String) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::check::Outcome::{self, NotChecked, Ok as Good, Problem, Warning};
+    use super::super::facts::Own;
     use super::super::tests::{assert_found, forbidden, healthy, program, stack};
     use super::*;
 
@@ -227,6 +235,19 @@ mod tests {
         let core =
             program("capi-system", CONTROLLER, "capi:v1.13.3", &["--feature-gates=ClusterTopology=true"]);
         let half = Facts { stacks, programs: Ok(vec![core]), ..healthy() };
-        assert_found(&cluster_api(&half), &[(CLUSTER_API, Good, ""), (RUNTIME_SDK, Warning, "is unknown")]);
+        let unknown = |why| [(CLUSTER_API, Good, ""), (RUNTIME_SDK, Warning, why)];
+        assert_found(&cluster_api(&half), &unknown("is unknown: you may not list ClusterStacks"));
+
+        // A spec of a newer version may expect it. One that can be read and expects it is enough.
+        let unreadable = Own { stack: None, ..stack(&json!({})) };
+        let off = stack(&json!({"upgradeGate": "Off"}));
+        let half = Facts { stacks: Ok(vec![unreadable.clone(), off]), ..half };
+        let part = "is unknown: the spec of ClusterStack demo/docker-demo-1-34 cannot be read";
+        assert_found(&cluster_api(&half), &unknown(part));
+        let half = Facts { stacks: Ok(vec![unreadable, stack(&json!({}))]), ..half };
+        assert_found(
+            &cluster_api(&half),
+            &[(CLUSTER_API, Good, ""), (RUNTIME_SDK, Problem, "but 1 ClusterStack")],
+        );
     }
 }

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::check::{Check, word};
-use super::facts::{Facts, Kind, Program, Question, Read, Unread};
+use super::facts::{Answer, Facts, Kind, Program, Question, Read, Unread};
 use crate::installation::lease::{LEASE, lease_name};
 use crate::installation::rights::{Right, granted};
 use crate::installation::{FLUX_NAMESPACE, IMAGE, objects};
 use crate::names::Key;
-use crate::release::finding::listed;
+use crate::release::finding::{listed, shortened};
 
 const RIGHTS: &str = "OperatorRights";
 const INFRASTRUCTURE: &str = "InfrastructureRights";
@@ -19,11 +19,15 @@ const SHOWN: usize = 3;
 const READ: [&str; 3] = ["get", "list", "watch"];
 /// The verbs for the objects that it makes of a provider's template.
 const WRITE: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
+/// Maximum length in characters of what the API server says of a refusal.
+const MAX_REASON: usize = 200;
 /// The ending of the kind of a template.
 const TEMPLATE: &str = "Template";
 
 /// A kind that the operator has to read, with the object that refers to it.
 type Used = BTreeMap<Kind, (String, &'static [&'static str])>;
+
+type Answers = BTreeMap<Question, Answer>;
 
 /// Returns the kinds that Clusters, classes and ClusterStacks refer to.
 #[must_use]
@@ -124,7 +128,7 @@ pub fn rights(facts: &Facts) -> Vec<Check> {
 }
 
 /// Checks the rights of the shipped roles.
-fn own(program: &Program, answers: &BTreeMap<Question, bool>) -> Check {
+fn own(program: &Program, answers: &Answers) -> Check {
     let rights = shipped(program);
     let all = rights.len();
     let lacking: Vec<Right> = rights.into_iter().filter(|right| !has(program, right, answers)).collect();
@@ -133,9 +137,10 @@ fn own(program: &Program, answers: &BTreeMap<Question, bool>) -> Check {
         return Check::ok(RIGHTS, format!("ServiceAccount {of} has all {all} rights of flux/base"));
     }
     let message = format!(
-        "ServiceAccount {of} lacks {} of {all} rights of flux/base: {}",
+        "ServiceAccount {of} lacks {} of {all} rights of flux/base: {}{}",
         lacking.len(),
-        shown(&lacking)
+        shown(&lacking),
+        reason(program, &lacking, answers)
     );
     // No command that applies them: the manifests also have the Deployment, without the flags that are set here.
     let run = format!(
@@ -148,7 +153,7 @@ fn own(program: &Program, answers: &BTreeMap<Question, bool>) -> Check {
 }
 
 /// Checks that the operator may read the kinds that Clusters refer to, which an aggregated role allows.
-fn of_kinds(facts: &Facts, program: &Program, answers: &BTreeMap<Question, bool>) -> Check {
+fn of_kinds(facts: &Facts, program: &Program, answers: &Answers) -> Check {
     let unread = |read: Option<&Unread>| {
         read.filter(|why| matches!(why, Unread::Forbidden(_))).map(|why| Check::unread(INFRASTRUCTURE, why))
     };
@@ -158,15 +163,17 @@ fn of_kinds(facts: &Facts, program: &Program, answers: &BTreeMap<Question, bool>
     }
     let used = used(facts);
     for (kind, rights) in infrastructure(facts) {
-        let lacking: Vec<&Right> = rights.iter().filter(|right| !has(program, right, answers)).collect();
+        let lacking: Vec<Right> =
+            rights.iter().filter(|right| !has(program, right, answers)).cloned().collect();
         let (Some(right), Some((by, _))) = (lacking.first(), used.get(&kind)) else { continue };
         let verbs: Vec<&str> = lacking.iter().map(|right| right.verb.as_str()).collect();
         let message = format!(
-            "ServiceAccount {} may not {} {}.{}, to which {by} refers",
+            "ServiceAccount {} may not {} {}.{}, to which {by} refers{}",
             account(program),
             verbs.join(", "),
             right.resource,
-            kind.group
+            kind.group,
+            reason(program, &lacking, answers)
         );
         return Check::problem(INFRASTRUCTURE, message, role(&right.resource, &kind.group, &rights));
     }
@@ -175,6 +182,9 @@ fn of_kinds(facts: &Facts, program: &Program, answers: &BTreeMap<Question, bool>
         let message = format!("the API server does not serve {kind} ({group}), to which {by} refers");
         let run = format!("kubectl api-resources --api-group={}", word(group));
         return Check::warning(INFRASTRUCTURE, message, run);
+    }
+    if let Some(key) = facts.unreadable() {
+        return Check::unreadable(INFRASTRUCTURE, key);
     }
     let number = used.len();
     Check::ok(
@@ -194,8 +204,21 @@ fn role(resource: &str, group: &str, rights: &[Right]) -> String {
 }
 
 /// Whether an account has a right. A question without an answer counts as no.
-fn has(program: &Program, right: &Right, answers: &BTreeMap<Question, bool>) -> bool {
-    answers.get(&Question { account: account(program), right: right.clone() }).copied().unwrap_or(false)
+fn has(program: &Program, right: &Right, answers: &Answers) -> bool {
+    answer(program, right, answers).is_some_and(|answer| answer.is_allowed)
+}
+
+fn answer<'a>(program: &Program, right: &Right, answers: &'a Answers) -> Option<&'a Answer> {
+    answers.get(&Question { account: account(program), right: right.clone() })
+}
+
+/// Returns what the API server says of the rights that an account lacks, as the end of a message.
+fn reason(program: &Program, lacking: &[Right], answers: &Answers) -> String {
+    let reasons = lacking.iter().filter_map(|right| Some(&answer(program, right, answers)?.reason));
+    let said = reasons.into_iter().find(|reason| !reason.is_empty());
+    said.map_or_else(String::new, |reason| {
+        format!(" (the API server says: {})", shortened(reason, MAX_REASON))
+    })
 }
 
 fn shown(rights: &[Right]) -> String {
@@ -209,6 +232,9 @@ fn error<T>(read: &Read<T>) -> Option<&Unread> {
 #[cfg(test)]
 mod tests {
     use super::super::check::Outcome::{NotChecked, Ok as Good, Problem, Warning};
+    use k8s_openapi::api::authorization::v1::SubjectAccessReviewStatus;
+
+    use super::super::facts::Own;
     use super::super::tests::{answered, assert_found, forbidden, healthy, operator, stack};
     use super::*;
 
@@ -225,6 +251,45 @@ mod tests {
         assert!(found[0].message.ends_with(": patch clusters.cluster.x-k8s.io"), "{}", found[0].message);
         let facts = answered(facts, |_| false);
         assert_found(&rights(&facts)[..1], &[(RIGHTS, Problem, " more")]);
+    }
+
+    #[test]
+    fn role_that_does_not_exist_is_named() {
+        let mut facts =
+            answered(healthy(), |right| right.verb != "patch" && right.resource != "exampleclusters");
+        for answer in facts.answers.as_mut().unwrap().values_mut() {
+            answer.reason = "clusterrole \"none\" not found".to_owned();
+        }
+        let part = "(the API server says: clusterrole \"none\" not found)";
+        assert_found(&rights(&facts), &[(RIGHTS, Problem, part), (INFRASTRUCTURE, Problem, part)]);
+        for answer in facts.answers.as_mut().unwrap().values_mut() {
+            answer.reason = "x".repeat(10_000);
+        }
+        assert!(rights(&facts).iter().all(|check| check.message.len() < 1000));
+    }
+
+    #[test]
+    fn reason_of_a_refusal_is_one_line() {
+        let answer = |allowed, reason: &str, error: &str| {
+            Answer::of(&SubjectAccessReviewStatus {
+                allowed,
+                reason: Some(reason.to_owned()),
+                evaluation_error: Some(error.to_owned()),
+                ..SubjectAccessReviewStatus::default()
+            })
+        };
+        assert_eq!(answer(false, "one\ntwo\n", "three").reason, "one; two; three");
+        assert_eq!(answer(false, "", ""), Answer::default());
+        // What is allowed needs no explanation.
+        assert_eq!(answer(true, "RBAC: allowed by", ""), Answer { is_allowed: true, reason: String::new() });
+    }
+
+    #[test]
+    fn kinds_of_an_unreadable_stack_are_unknown() {
+        let unreadable = Own { stack: None, ..stack(&serde_json::json!({})) };
+        let facts = Facts { stacks: Ok(vec![unreadable]), ..healthy() };
+        let part = "spec of ClusterStack demo/docker-demo-1-34 cannot be read";
+        assert_found(&rights(&facts), &[(RIGHTS, Good, ""), (INFRASTRUCTURE, NotChecked, part)]);
     }
 
     #[test]

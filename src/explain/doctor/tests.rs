@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Map, Value, json};
 
 use super::check::{Check, Outcome};
-use super::facts::{Cause, Extension, Facts, Kind, Own, Program, Read, Unread, Webhook};
+use super::facts::{Answer, Cause, Extension, Facts, Kind, Own, Program, Read, Unread, Webhook};
 use super::{Diagnosis, before_install, installed, rights};
 use crate::api;
 use crate::explain::operator::OperatorLease;
@@ -98,8 +98,8 @@ pub(super) fn definition(name: &str, fields: &[&str]) -> CustomResourceDefinitio
 pub(super) fn answered(facts: Facts, is_allowed: impl Fn(&Right) -> bool) -> Facts {
     let questions = rights::questions(&facts);
     let answers = questions.into_iter().map(|question| {
-        let allowed = is_allowed(&question.right);
-        (question, allowed)
+        let is_allowed = is_allowed(&question.right);
+        (question, Answer { is_allowed, ..Answer::default() })
     });
     Facts { answers: Ok(answers.collect()), ..facts }
 }

@@ -192,7 +192,7 @@ fn before_the_installation(cluster: &Cluster) {
 /// Installs what the program prints, and waits for the aggregated role.
 fn install(cluster: &Cluster) {
     let run = stackflux(&["install", "--export", "--image", "registry.example.org/stackflux"]);
-    cluster.apply(&run.stdout).unwrap();
+    cluster.apply_by_kubectl(&run.stdout).unwrap();
     cluster.wait_established(&["crd/clusterstacks.clusterstack.x-k8s.io"]).unwrap();
     wait_for_role(cluster, "devclusters", true);
     set_ready(cluster, FLUX, "stackflux", 2);
@@ -250,6 +250,12 @@ fn all_is_wrong(cluster: &Cluster, scenario: &Scenario) {
     cluster.kubectl(&["set", "image", "deployment/stackflux", image, &namespace]).unwrap();
     patch_json(cluster, &["clusterrole", "stackflux"], &json!([{"op": "remove", "path": "/rules/0"}]));
     cluster.kubectl(&["delete", "clusterrole", "stackflux-known-infrastructure"]).unwrap();
+    let missing = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "missing"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "missing"},
+        "subjects": [{"kind": "ServiceAccount", "name": "stackflux", "namespace": FLUX}],
+    });
+    cluster.apply(&missing.to_string()).unwrap();
     wait_for_role(cluster, "devclusters", false);
     let addon = json!({
         "apiVersion": "clusterstack.x-k8s.io/v1alpha1", "kind": "ClusterAddon",
@@ -281,6 +287,7 @@ fn all_is_wrong(cluster: &Cluster, scenario: &Scenario) {
         ),
         ("Definitions", "is older than this program: it lacks v1alpha1.spec.upgradeGate"),
         ("OperatorRights", "list clusters.cluster.x-k8s.io"),
+        ("OperatorRights", "\"missing\" not found"),
         ("InfrastructureRights", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"),
     ] {
         found.assert_says(check, part);

@@ -1,11 +1,14 @@
 //! Flags of Flux that have to fit those of the operator, and what the `ClusterStack`s need.
 
+use std::collections::BTreeMap;
+
 use crate::api::SourcePlacement;
 use crate::explain::doctor::check::{Check, word};
 use crate::explain::doctor::facts::{Facts, Own, Program};
 use crate::foreign::capi::Cluster;
 use crate::inputs::line::Line;
 use crate::names::Key;
+use crate::release::finding::listed;
 
 pub(super) const REFERENCES: &str = "CrossNamespaceRefs";
 pub(super) const ACCOUNTS: &str = "DefaultServiceAccount";
@@ -13,6 +16,8 @@ pub(super) const ACCOUNTS: &str = "DefaultServiceAccount";
 const NO_REFERENCES: &str = "no-cross-namespace-refs";
 const ACCOUNT: &str = "default-service-account";
 
+/// Number of controllers that a message and its command name.
+const SHOWN: usize = 4;
 /// The controllers that install what stackflux plans.
 const INSTALLING: [&str; 2] = ["helm-controller", "kustomize-controller"];
 
@@ -37,8 +42,9 @@ pub(super) fn references(facts: &Facts, programs: &[Program]) -> Check {
             let message = format!("{name} runs with --{NO_REFERENCES}, and refuses {what}");
             change(stack, message)
         }
-        None => looser.unwrap_or_else(|| {
-            Check::ok(REFERENCES, format!("{name} refuses them, and no ClusterStack needs them"))
+        None => looser.unwrap_or_else(|| match facts.unreadable() {
+            Some(key) => Check::unreadable(REFERENCES, key),
+            None => Check::ok(REFERENCES, format!("{name} refuses them, and no ClusterStack needs them")),
         }),
     }
 }
@@ -112,15 +118,21 @@ fn looser(
 ) -> Option<Check> {
     let operator = programs.iter().find(|program| program.is_operator() && is_set(program))?;
     let lacking: Vec<&Program> = installing(programs).filter(|program| !is_set(program)).collect();
-    let namespace = &lacking.first()?.key.namespace;
-    let names: Vec<&str> = lacking.iter().map(|program| program.key.name.as_str()).collect();
+    let names: Vec<String> = lacking.iter().map(|program| program.key.to_string()).collect();
+    let mut by_namespace = BTreeMap::<&str, Vec<&str>>::new();
+    for Program { key, .. } in lacking.iter().take(SHOWN) {
+        by_namespace.entry(&key.namespace).or_default().push(&key.name);
+    }
+    let edit = |(namespace, names): (&str, Vec<&str>)| {
+        format!("kubectl -n {namespace} edit deployment {}", names.join(" "))
+    };
+    let run = by_namespace.into_iter().map(edit).reduce(|one, next| format!("{one} && {next}"))?;
     let message = format!(
         "the operator {} runs with --{flag} and {} without it, so that users bypass it with Flux's own kinds",
         operator.key,
-        names.join(", ")
+        listed(&names, SHOWN)
     );
     let value = word(operator.flag(flag).unwrap_or("true"));
-    let run = format!("kubectl -n {namespace} edit deployment {}", names.join(" "));
     Some(Check::warning(check, message, run).then(format!("Add --{flag}={value}.")))
 }
 
@@ -173,6 +185,9 @@ mod tests {
             assert_found(&[found(&facts, STRICT, &[])], &[(REFERENCES, outcome, part)]);
             assert_found(&[found(&facts, &[], &[])], &[(REFERENCES, Good, "allowed")]);
         }
+        let unreadable = Facts { stacks: Ok(vec![Own { stack: None, ..shared.clone() }]), ..healthy() };
+        let part = "spec of ClusterStack demo/docker-demo-1-34 cannot be read";
+        assert_found(&[found(&unreadable, STRICT, &[])], &[(REFERENCES, NotChecked, part)]);
         let unread = Facts { clusters: Err(forbidden("list", "cluster.x-k8s.io", "clusters")), ..healthy() };
         assert_found(
             &[found(&unread, STRICT, &[])],
@@ -196,11 +211,26 @@ mod tests {
         };
         assert_found(&[accounts(&[], TENANT)], &[(ACCOUNTS, Warning, "users bypass it")]);
         assert_found(&[accounts(TENANT, &[])], &[(ACCOUNTS, Warning, "=tenant: this account must exist")]);
-        assert_found(&[accounts(TENANT, TENANT)], &[(ACCOUNTS, Warning, "and kustomize-controller without")]);
+        assert_found(
+            &[accounts(TENANT, TENANT)],
+            &[(ACCOUNTS, Warning, "and flux-system/kustomize-controller without")],
+        );
         assert_found(&[accounts(&[], &[])], &[(ACCOUNTS, Good, "its own account")]);
 
         // One strict controller does not make up for the other.
-        let part = "--no-cross-namespace-refs and kustomize-controller without it";
+        let part = "--no-cross-namespace-refs and flux-system/kustomize-controller without it";
         assert_found(&[found(&facts, STRICT, STRICT)], &[(REFERENCES, Warning, part)]);
+
+        // Flux's controllers of two namespaces are edited in two.
+        let mut programs = [flux_programs(&[]), vec![operator(STRICT)]].concat();
+        for program in programs.iter_mut().filter(|program| program.is_controller("helm-controller")) {
+            program.key.namespace = "tenants".to_owned();
+        }
+        let expected = "kubectl -n flux-system edit deployment kustomize-controller && \
+                        kubectl -n tenants edit deployment helm-controller";
+        let check = references(&facts, &programs);
+        assert_eq!(check.run.as_deref(), Some(expected));
+        let part = "and flux-system/kustomize-controller, tenants/helm-controller without it";
+        assert_found(&[check], &[(REFERENCES, Warning, part)]);
     }
 }
