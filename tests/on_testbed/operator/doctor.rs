@@ -318,6 +318,10 @@ fn nothing_runs(cluster: &Cluster) {
     let is_theirs =
         |name: &&str| name.ends_with(".kustomize.toolkit.fluxcd.io") || name.ends_with(".cluster.x-k8s.io");
     let theirs: Vec<_> = crds.lines().filter(is_theirs).collect();
+    // Deletion lists the objects first. While the API server only begins to read a kind, that fails, and again minutes later.
+    for kind in theirs.iter().filter_map(|name| name.rsplit('/').next()) {
+        eventually("the API server has read the kind", || cluster.list(kind, "default").is_ok());
+    }
     cluster.kubectl(&[&["delete", "--wait=false"], theirs.as_slice()].concat()).unwrap();
     let is_gone = |found: &Answer| {
         let text = found.checks.to_string();
