@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::task::{Context as Waking, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ use stackflux::runtime::events::Events;
 use stackflux::runtime::lease::Fence;
 use stackflux::runtime::queue::{Next, Requests, queue};
 use stackflux::runtime::tasks::Tasks;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::api_server::kinds::KINDS;
@@ -241,9 +242,17 @@ impl Operator {
         reconcile.woken.sleep();
         let waker = Waker::from(reconcile.woken.clone());
         self.wire.cluster().running(number, self.wire.process());
+        let commits = QUEUES[reconcile.work.0] == Queue::Commit;
+        // The only thread does nothing until the poll returns: work that ended before would let the reconcile go on at once.
+        let gate = commits.then(|| {
+            let (gate, opened) = mpsc::channel::<()>();
+            drop(spawn_blocking(move || opened.recv()));
+            gate
+        });
         let polled = reconcile.run.as_mut().poll(&mut Waking::from_waker(&waker));
+        drop(gate);
         let is_waiting = || self.wire.cluster().is_waiting(number);
-        if polled.is_pending() && QUEUES[reconcile.work.0] == Queue::Commit && !is_waiting() {
+        if polled.is_pending() && commits && !is_waiting() {
             // The work of its thread is one step.
             reconcile.woken.wait();
         }

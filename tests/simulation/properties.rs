@@ -81,7 +81,9 @@ pub(crate) struct Outcome {
 
 /// A runtime for the simulations of a thread.
 pub(crate) fn runtime() -> &'static Runtime {
-    Box::leak(Box::new(Builder::new_current_thread().enable_time().build().unwrap()))
+    let mut builder = Builder::new_current_thread();
+    // `Operator::go_on` holds the only thread.
+    Box::leak(Box::new(builder.enable_time().max_blocking_threads(1).build().unwrap()))
 }
 
 /// An order of steps.
