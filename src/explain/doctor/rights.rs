@@ -231,9 +231,9 @@ fn error<T>(read: &Read<T>) -> Option<&Unread> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Outcome::{NotChecked, Ok as Good, Problem, Warning};
     use k8s_openapi::api::authorization::v1::SubjectAccessReviewStatus;
 
+    use super::super::check::Outcome::{NotChecked, Ok as Good, Problem, Warning};
     use super::super::facts::Own;
     use super::super::tests::{answered, assert_found, forbidden, healthy, operator, stack};
     use super::*;

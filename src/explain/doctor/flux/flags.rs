@@ -232,5 +232,10 @@ mod tests {
         assert_eq!(check.run.as_deref(), Some(expected));
         let part = "and flux-system/kustomize-controller, tenants/helm-controller without it";
         assert_found(&[check], &[(REFERENCES, Warning, part)]);
+
+        // A tenant who creates Deployments can name many so.
+        let many = (0..100).flat_map(|_| flux_programs(&[])).chain([operator(STRICT)]);
+        let check = references(&facts, &many.collect::<Vec<_>>());
+        assert!(check.message.contains(" and 196 more without it") && check.run.unwrap().len() < 200);
     }
 }

@@ -4,7 +4,8 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use axum::http::{Method, Request, header};
 use kube::Client;
@@ -20,8 +21,9 @@ const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 
 /// The media type of an object that is applied.
 const APPLY: &str = "application/apply-patch+yaml";
-/// The time within which discovery names a kind that is served.
-const DISCOVERED: Duration = Duration::from_secs(2);
+/// Number of times that a kind is looked up, with a pause between two: discovery names one soon after it is served.
+const ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The connection to one API server, opened at the first request. Clones share it.
 #[derive(Clone, Default)]
@@ -74,15 +76,17 @@ impl Requests {
             Some(connection) => connection.send(object, ask)?,
             None => Answer::NotServed,
         };
-        // The kind may have been added, or changed its version, since discovery, which names it a moment after it is served.
-        let begun = Instant::now();
-        while matches!(answer, Answer::NotServed) {
+        // The kind may have been added, or changed its version, since discovery.
+        for attempt in 0..ATTEMPTS {
+            if !matches!(answer, Answer::NotServed) {
+                break;
+            }
+            if attempt > 0 {
+                thread::sleep(PAUSE);
+            }
             let connection = Connection::new(kubeconfig)?;
             *self.lock() = Some(connection.clone());
             answer = connection.send(object, ask)?;
-            if begun.elapsed() > DISCOVERED {
-                break;
-            }
         }
         match answer {
             Answer::Object(object) => Ok(Some(object)),
