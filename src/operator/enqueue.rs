@@ -27,10 +27,12 @@ use crate::inputs::claim::Claim;
 use crate::names::ReleaseName;
 use crate::runtime::cache::{Change, Key};
 use crate::subscription::is_of;
-use relevant::{concerns_publication, counted};
+use relevant::{concerns_publication, counted, is_of_status, is_progress};
 
-/// Delay in which a `ClusterStack` gathers changes of its clusters before it counts them.
+/// Delay in which a `ClusterStack` gathers changes of its clusters, and the progress of its releases, before it counts them.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
+/// Delay in which a release gathers statuses of its Flux objects, because Flux fetches its charts one after the other.
+const RELEASE_BATCH_DELAY: Duration = Duration::from_millis(500);
 /// Delay in which a Cluster gathers changes of its addons, because Flux writes several statuses at once.
 const FLUX_BATCH_DELAY: Duration = Duration::from_millis(100);
 
@@ -122,12 +124,14 @@ fn enqueue_stacks_of_release(context: &Context, release: &Key) {
     }
 }
 
-/// Handles a change of the status of a `ClusterStackRelease`.
+/// Handles a change of the status of a `ClusterStackRelease`: its `ClusterStack`s follow at once, unless only its progress changed.
 pub fn on_release_status(context: &Context, change: &Change<ClusterStackRelease>) {
     let Some(release) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let namespace = release.namespace().unwrap_or_default();
+    let can_wait = is_progress(change.before.as_deref(), change.now.as_deref());
+    let delay = if can_wait { BATCH_DELAY } else { Duration::ZERO };
     for owner in release.stack_owners() {
-        context.triggers.stacks.now(Key::new(&namespace, &owner.name));
+        context.triggers.stacks.after(Key::new(&namespace, &owner.name), delay);
     }
     if change.now.is_none() {
         enqueue_stacks_of_release(context, &Key::of(&**release));
@@ -294,8 +298,9 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
     // Another client may have changed what names the owner.
     let owners: BTreeSet<(String, Key)> =
         change.before.iter().chain(&change.now).flat_map(|object| owners_of(object)).collect();
+    let can_wait = is_of_status(change.before.as_deref(), change.now.as_deref());
     for (kind, owner) in owners {
-        on_flux_event_of(context, &kind, owner);
+        on_flux_event_of(context, &kind, owner, can_wait);
     }
     // The ClusterAddon of objects that were handed over is deleted, and their Cluster may be, too.
     if let Some(cluster) = change.now.as_ref().and_then(|object| handed_over_to(&object.object)) {
@@ -313,15 +318,18 @@ fn owners_of(object: &FluxObject) -> impl Iterator<Item = (String, Key)> {
     owners.chain(by_label)
 }
 
-/// Handles a change of a Flux object that belongs to this object of the operator.
-fn on_flux_event_of(context: &Context, kind: &str, owner: Key) {
+/// Handles a change of a Flux object that belongs to this object of the operator. A change of its status can wait.
+fn on_flux_event_of(context: &Context, kind: &str, owner: Key, can_wait: bool) {
     match kind {
         "ClusterAddon" => {
             if let Some(addon) = context.caches.addons.get(&owner) {
                 context.triggers.clusters.after(cluster_of(&addon), FLUX_BATCH_DELAY);
             }
         }
-        "ClusterStackRelease" => context.triggers.releases.now(owner),
+        "ClusterStackRelease" => {
+            let delay = if can_wait { RELEASE_BATCH_DELAY } else { Duration::ZERO };
+            context.triggers.releases.after(owner, delay);
+        }
         _ => {}
     }
 }

@@ -172,6 +172,7 @@ impl Simulation {
         for _ in 0..STEPS {
             self.step += 1;
             self.disturb();
+            self.hurry();
             let mut steps = self.steps();
             if !self.actions.is_empty() && (steps.is_empty() || self.random.users.once_in(100)) {
                 steps = vec![Step::Action];

@@ -74,6 +74,8 @@ pub(crate) struct Streams {
     pub(crate) watches: Random,
     /// When `diff --live` is compared with the operator.
     pub(crate) previews: Random,
+    /// When time passes while something else can happen.
+    pub(crate) time: Random,
 }
 
 impl Streams {
@@ -89,6 +91,7 @@ impl Streams {
             requests: stream(),
             watches: stream(),
             previews: stream(),
+            time: stream(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! What of an object other reconciles depend on: a change of anything else enqueues none of them.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 use crate::api::conditions::ConditionType;
-use crate::api::{ClusterAddon, ClusterStack};
+use crate::api::{ClusterAddon, ClusterStack, ClusterStackRelease};
+use crate::foreign::flux::observed::FluxObject;
 
 /// Whether a `ClusterStack` changed otherwise than in its status. On a standby, each status is an event, and a publication lists the
 /// releases upstream.
@@ -15,40 +16,80 @@ pub(super) fn concerns_publication(before: Option<&ClusterStack>, now: Option<&C
     before.map(wanted) != now.map(wanted)
 }
 
-/// Status, reason, and whether the condition is of the present generation; `None` if it is not reported.
-type Reported = Option<(String, String, bool)>;
+/// Status, reason, and whether the condition is of the present generation.
+type Reported = (String, String, bool);
 
 /// What the counts of a `ClusterStack` take from a `ClusterAddon`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Counted {
     /// The UID of its Cluster: one that was made for an earlier Cluster of the name does not count.
     cluster: Option<String>,
-    ready: Reported,
-    delivered: Reported,
+    ready: Option<Reported>,
+    delivered: Option<Reported>,
     release: Option<String>,
+}
+
+/// Whether only the progress of a release changed, such as the number of sources that are ready: what its `ClusterStack`s decide
+/// does not depend on it.
+pub(super) fn is_progress(before: Option<&ClusterStackRelease>, now: Option<&ClusterStackRelease>) -> bool {
+    let (Some(before), Some(now)) = (before, now) else { return false };
+    is_same(&before.metadata, &now.metadata) && usable(before) == usable(now)
+}
+
+/// Whether only the status of a Flux object changed. Another client may have changed the rest, which the operator restores at once.
+pub(super) fn is_of_status(before: Option<&FluxObject>, now: Option<&FluxObject>) -> bool {
+    let (Some(before), Some(now)) = (before, now) else { return false };
+    is_same(&before.object, &now.object)
+        && before.metadata == now.metadata
+        && before.spec_digest == now.spec_digest
+}
+
+/// Whether two states of an object differ in its status at most.
+fn is_same(before: &ObjectMeta, now: &ObjectMeta) -> bool {
+    before.uid == now.uid
+        && before.generation == now.generation
+        && before.deletion_timestamp == now.deletion_timestamp
+        && before.labels == now.labels
+        && before.annotations == now.annotations
+        && before.owner_references == now.owner_references
+        && before.finalizers == now.finalizers
+}
+
+/// Whether a release can be used, and what its conditions say without their messages.
+fn usable(release: &ClusterStackRelease) -> (bool, Vec<(&str, Reported)>) {
+    let Some(status) = &release.status else { return (false, Vec::new()) };
+    let conditions = status.conditions.iter();
+    let conditions =
+        conditions.map(|found| (found.type_.as_str(), reported(found, release.metadata.generation)));
+    (status.ready, conditions.collect())
+}
+
+/// Returns what a condition of an object of this generation says without its message.
+fn reported(condition: &Condition, generation: Option<i64>) -> Reported {
+    // A condition of an earlier generation does not count.
+    let is_current = condition.observed_generation >= generation;
+    (condition.status.clone(), condition.reason.clone(), is_current)
 }
 
 /// Returns what the counts of a `ClusterStack` take from a `ClusterAddon`; `None` if it reports nothing yet.
 pub(super) fn counted(addon: &ClusterAddon) -> Option<Counted> {
     let status = addon.status.as_ref()?;
-    let reported = |kind: ConditionType| {
+    let condition = |kind: ConditionType| {
         let found = status.conditions.iter().find(|condition| condition.type_ == kind.as_str());
-        // A condition of an earlier generation does not count.
-        found.map(|found: &Condition| {
-            let is_current = found.observed_generation >= addon.metadata.generation;
-            (found.status.clone(), found.reason.clone(), is_current)
-        })
+        found.map(|found: &Condition| reported(found, addon.metadata.generation))
     };
     Some(Counted {
         cluster: addon.spec.cluster_ref.uid.clone(),
-        ready: reported(ConditionType::Ready),
-        delivered: reported(ConditionType::Delivered),
+        ready: condition(ConditionType::Ready),
+        delivered: condition(ConditionType::Delivered),
         release: status.release.as_ref().and_then(|release| release.desired.clone()),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
     use super::*;
@@ -78,6 +119,85 @@ mod tests {
             assert!(concerns_publication(Some(&before), Some(&stack(change.clone()))), "{change}");
         }
         assert!(concerns_publication(None, Some(&before)) && concerns_publication(Some(&before), None));
+    }
+
+    #[test]
+    fn stack_follows_at_once_unless_a_release_only_progresses() {
+        let release = |generation: i64,
+                       status: &str,
+                       reason: &str,
+                       message: &str,
+                       ready: bool|
+         -> ClusterStackRelease {
+            let condition = json!({
+                "type": "SourcesReady", "status": status, "reason": reason, "message": message,
+                "observedGeneration": 1, "lastTransitionTime": "2026-11-18T11:06:40Z",
+            });
+            let object = json!({
+                "metadata": {"name": "docker-demo-1-34-v1", "namespace": "n", "generation": generation},
+                "spec": {},
+                "status": {"ready": ready, "conditions": [condition]},
+            });
+            serde_json::from_value(object).unwrap()
+        };
+        let before = release(1, "False", "Progressing", "3 of 9 are ready", false);
+        let mut progressed = release(1, "False", "Progressing", "4 of 9 are ready", false);
+        progressed.metadata.resource_version = Some("2".to_owned());
+        assert!(is_progress(Some(&before), Some(&progressed)), "only the message changed");
+        let deleted = with(&before, &json!({"deletionTimestamp": "2026-11-18T11:06:40Z"}));
+        let owner = json!({"apiVersion": "v1", "kind": "ClusterStack", "name": "demo", "uid": "a"});
+        for (why, now) in [
+            ("the sources are ready", release(1, "True", "Progressing", "3 of 9 are ready", false)),
+            ("the reason is another one", release(1, "False", "ArtifactFailed", "3 of 9 are ready", false)),
+            ("clusters can use it", release(1, "False", "Progressing", "3 of 9 are ready", true)),
+            (
+                "the condition is of an earlier generation",
+                release(2, "False", "Progressing", "3 of 9 are ready", false),
+            ),
+            ("it is being deleted", deleted),
+            ("it has another owner", with(&before, &json!({"ownerReferences": [owner]}))),
+            ("it was made again", with(&before, &json!({"uid": "b"}))),
+        ] {
+            assert!(!is_progress(Some(&before), Some(&now)), "{why}");
+        }
+        assert!(!is_progress(None, Some(&before)) && !is_progress(Some(&before), None));
+    }
+
+    /// The same object with other metadata.
+    fn with<K: Serialize + DeserializeOwned>(object: &K, metadata: &Value) -> K {
+        let mut object = serde_json::to_value(object).unwrap();
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn status_of_a_flux_object_can_wait_and_nothing_else() {
+        let object = |change: Value, chart: &str, revision: &str| -> FluxObject {
+            let mut object = json!({
+                "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
+                "metadata": {"name": "cni", "namespace": "n", "uid": "a", "generation": 1, "resourceVersion": revision},
+                "spec": {"chart": chart, "sourceRef": {"kind": "GitRepository", "name": "demo"}},
+                "status": {"observedGeneration": 1, "observedChartName": revision},
+            });
+            object["metadata"].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            serde_json::from_value(object).unwrap()
+        };
+        let before = object(json!({}), "cni", "1");
+        assert!(is_of_status(Some(&before), Some(&object(json!({}), "cni", "2"))), "only the status changed");
+        let owner = json!({"apiVersion": "v1", "kind": "ClusterStack", "name": "demo", "uid": "a"});
+        for (why, now) in [
+            ("the spec changed", object(json!({"generation": 2}), "other", "2")),
+            ("the spec changed and the generation is not known", object(json!({}), "other", "2")),
+            ("a label", object(json!({"labels": {"a": "b"}}), "cni", "2")),
+            ("an annotation", object(json!({"annotations": {"a": "b"}}), "cni", "2")),
+            ("an owner", object(json!({"ownerReferences": [owner]}), "cni", "2")),
+            ("a finalizer", object(json!({"finalizers": ["a/b"]}), "cni", "2")),
+            ("it is being deleted", object(json!({"deletionTimestamp": "2026-11-18T11:06:40Z"}), "cni", "2")),
+            ("it was made again", object(json!({"uid": "b"}), "cni", "2")),
+        ] {
+            assert!(!is_of_status(Some(&before), Some(&now)), "{why}");
+        }
+        assert!(!is_of_status(None, Some(&before)) && !is_of_status(Some(&before), None));
     }
 
     #[test]

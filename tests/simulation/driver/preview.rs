@@ -52,7 +52,7 @@ struct Printed {
 struct Written {
     applied: BTreeSet<Id>,
     removed: BTreeSet<Id>,
-    /// Whether it pins a release, which may become an owner of the sources of others.
+    /// Whether it pins a release, or makes the objects of one that is being deleted: that may become an owner of the sources of others.
     pins: bool,
 }
 
@@ -82,7 +82,8 @@ impl Simulation {
         self.wire.cluster().reached("a preview");
         let printed = Printed::of(&differences);
         let fleet_head = self.flux.fleet.as_ref().map(Fleet::head);
-        let written = self.write_alone(server.clone());
+        let mut written = self.write_alone(server.clone());
+        written.pins |= written.applied.iter().any(|id| !is_pinned(&server, id));
         if let Some((fleet, head)) = self.flux.fleet.as_ref().zip(fleet_head) {
             fleet.reset(head.as_deref());
         }

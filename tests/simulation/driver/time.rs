@@ -12,6 +12,9 @@ use crate::operator::{BEGIN, Millis, timestamp};
 /// `namespaceDeletionGracePeriod`).
 const NAMESPACE_GRACE: Millis = 5_000;
 
+/// Time within which what the operator delays may be due before everything else has happened.
+const SOON: Millis = 1_000;
+
 impl Simulation {
     pub(super) fn set_now(&mut self, now: Millis) {
         self.now = now;
@@ -41,6 +44,17 @@ impl Simulation {
         self.set_now(due.max(self.now));
         (self.is_emptying, self.collected) = (true, 0);
         true
+    }
+
+    /// Occasionally lets time pass until the operator's next work is due, although something else can happen before.
+    pub(super) fn hurry(&mut self) {
+        if self.is_calm || !self.random.time.once_in(20) {
+            return;
+        }
+        let (now, due) = (self.now, self.leader().operator.next_due());
+        if let Some(due) = due.filter(|due| (now + 1..=now + SOON).contains(due)) {
+            self.set_now(due);
+        }
     }
 
     /// Lets time pass without events. Work that is due by then begins when the simulation settles.
