@@ -41,9 +41,11 @@ const KWOK_STAGES: [&str; 4] = [
     "kustomize/stage/pod/fast/pod-delete.yaml",
 ];
 
-/// Builds missing components, with progress on stderr. Returns the directory of the results.
+/// Builds all missing components, with progress on stderr. Returns the directory of the results.
 pub fn build() -> Result<PathBuf> {
-    ensure_built().map(|toolbox| toolbox.directory().to_owned())
+    let toolbox = ensure_built()?;
+    ensure_cluster_api(&toolbox)?;
+    Ok(toolbox.directory().to_owned())
 }
 
 /// Builds Cluster API's controllers, if they are missing.
@@ -91,8 +93,6 @@ fn key() -> Result<String> {
     for file in [
         "kubernetes-and-flux/go.mod",
         "kubernetes-and-flux/go.sum",
-        "kwok/go.mod",
-        "kwok/go.sum",
         "cluster-api/go.mod",
         "cluster-api/go.sum",
         "git-server/go.mod",
@@ -176,7 +176,7 @@ fn copy_crds(
 }
 
 fn write_kwok_stages(target: &Path) -> Result<()> {
-    let directory = source_directory("kwok", "sigs.k8s.io/kwok")?;
+    let directory = source_directory(KUBERNETES_AND_FLUX, "sigs.k8s.io/kwok")?;
     let mut stages = String::new();
     for stage in KWOK_STAGES {
         let path = directory.join(stage);

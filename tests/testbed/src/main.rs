@@ -14,7 +14,7 @@ Real Kubernetes API servers and a real Flux on loopback, without containers.
 
 Usage: testbed <command>
 
-  build   build the components that are not built yet, into the cache
+  build   build the components that are not built yet, those of Cluster API too, into the cache
   up      build, start everything in the background, print how to use it
   down    stop exactly what `up` started
   env     as `up`, but print the settings of a shell: KUBECONFIG, KUBECTL, STACKS (the URL of a repository),

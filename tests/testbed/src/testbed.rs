@@ -234,7 +234,7 @@ fn start_shared() -> Result<Shared> {
         return Ok(Shared { testbed: read(Path::new(&path))?, _supervisor: None });
     }
     // A compiler beside running tests would make them late.
-    building::ensure_cluster_api(&building::ensure_built()?)?;
+    building::build()?;
     let (testbed, supervisor) = start::start(&paths::run_of_tests()?, &Options::shared())?;
     say(&format!("testbed: up after {:.1} s, logs in {}\n", testbed.seconds, testbed.logs().display()))?;
     Ok(Shared { testbed, _supervisor: Some(supervisor) })

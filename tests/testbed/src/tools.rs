@@ -20,7 +20,7 @@ pub(crate) struct Tool {
     pub(crate) package: &'static str,
 }
 
-/// The module of everything but kwok and the Git server.
+/// The module of everything but Cluster API and the Git server.
 pub(crate) const KUBERNETES_AND_FLUX: &str = "kubernetes-and-flux";
 
 /// All programs, ordered so that shared packages are compiled with the first program that needs them.
@@ -43,7 +43,7 @@ pub(crate) const TOOLS: [Tool; 10] = [
         module: KUBERNETES_AND_FLUX,
         package: "k8s.io/kubernetes/cmd/kube-scheduler",
     },
-    Tool { name: "kwok", module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
+    Tool { name: "kwok", module: KUBERNETES_AND_FLUX, package: "sigs.k8s.io/kwok/cmd/kwok" },
     Tool {
         name: "source-controller",
         module: KUBERNETES_AND_FLUX,

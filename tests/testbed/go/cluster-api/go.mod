@@ -1,4 +1,5 @@
-// Cluster API: its CRDs, and the controllers of testbeds that run it.
+// Cluster API: its CRDs, and the controllers of testbeds that run it. With the versions of its own go.mod: its core builds with
+// controller-runtime 0.24, too, but stopped reconciling after two minutes.
 module stackflux.testbed/cluster-api
 
 go 1.26.0
