@@ -31,7 +31,8 @@ use relevant::{concerns_publication, counted, is_of_status, is_progress};
 
 /// Delay in which a `ClusterStack` gathers changes of its clusters, and the progress of its releases, before it counts them.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// Delay in which a release gathers statuses of its Flux objects, because Flux fetches its charts one after the other.
+/// Delay in which a release gathers statuses of its Flux objects, because Flux fetches its charts one after the other. Its Clusters
+/// learn as much later that it can be used.
 const RELEASE_BATCH_DELAY: Duration = Duration::from_millis(500);
 /// Delay in which a Cluster gathers changes of its addons, because Flux writes several statuses at once.
 const FLUX_BATCH_DELAY: Duration = Duration::from_millis(100);
@@ -70,7 +71,7 @@ pub fn enqueue_all_of(context: &Context, stack: &Key) {
 pub fn on_stack_event(context: &Context, change: &Change<ClusterStack>) {
     let Some(stack) = change.now.as_ref().or(change.before.as_ref()) else { return };
     let key = Key::of(&**stack);
-    enqueue_releases(context, &key);
+    enqueue_releases(context, &key, Duration::ZERO);
     context.triggers.stacks.now(key);
     if let Some(template) = change.before.as_ref().and_then(|before| before.spec.provider_ref.as_ref()) {
         unwatch_kind(context, &provider_reference(template));
@@ -276,7 +277,7 @@ pub fn on_related_event(context: &Context, namespace: &str, object: &ObjectRefer
     context.triggers.clusters.each(&context.caches.clusters.by_index(&index_key));
     context.triggers.releases.each(&context.caches.releases.by_index(&index_key));
     for stack in context.caches.stacks.by_index(&index_key) {
-        enqueue_releases(context, &Key::of(&*stack));
+        enqueue_releases(context, &Key::of(&*stack), Duration::ZERO);
     }
 }
 
@@ -292,15 +293,16 @@ pub fn on_flux_event(context: &Context, change: &Change<FluxObject>) {
         enqueue_followers(context, object, change);
         on_repository_event(context, change);
     }
+    let can_wait = is_of_status(change.before.as_deref(), change.now.as_deref());
+    let delay = if can_wait { RELEASE_BATCH_DELAY } else { Duration::ZERO };
     if object.kind().is_source() && object.owner_references().is_empty() {
-        return enqueue_users(context, object);
+        return enqueue_users(context, object, delay);
     }
     // Another client may have changed what names the owner.
     let owners: BTreeSet<(String, Key)> =
         change.before.iter().chain(&change.now).flat_map(|object| owners_of(object)).collect();
-    let can_wait = is_of_status(change.before.as_deref(), change.now.as_deref());
     for (kind, owner) in owners {
-        on_flux_event_of(context, &kind, owner, can_wait);
+        on_flux_event_of(context, &kind, owner, delay);
     }
     // The ClusterAddon of objects that were handed over is deleted, and their Cluster may be, too.
     if let Some(cluster) = change.now.as_ref().and_then(|object| handed_over_to(&object.object)) {
@@ -318,38 +320,36 @@ fn owners_of(object: &FluxObject) -> impl Iterator<Item = (String, Key)> {
     owners.chain(by_label)
 }
 
-/// Handles a change of a Flux object that belongs to this object of the operator. A change of its status can wait.
-fn on_flux_event_of(context: &Context, kind: &str, owner: Key, can_wait: bool) {
+/// Handles a change of a Flux object that belongs to this object of the operator. A release waits for others until `delay`.
+fn on_flux_event_of(context: &Context, kind: &str, owner: Key, delay: Duration) {
     match kind {
         "ClusterAddon" => {
             if let Some(addon) = context.caches.addons.get(&owner) {
                 context.triggers.clusters.after(cluster_of(&addon), FLUX_BATCH_DELAY);
             }
         }
-        "ClusterStackRelease" => {
-            let delay = if can_wait { RELEASE_BATCH_DELAY } else { Duration::ZERO };
-            context.triggers.releases.after(owner, delay);
-        }
+        "ClusterStackRelease" => context.triggers.releases.after(owner, delay),
         _ => {}
     }
 }
 
-/// Enqueues the releases of a `ClusterStack`.
-fn enqueue_releases(context: &Context, stack: &Key) {
-    let releases = context.caches.releases.by_index(&index::owned_by("ClusterStack", stack));
-    context.triggers.releases.each(&releases);
+/// Enqueues the releases of a `ClusterStack`, after `delay` at the latest.
+fn enqueue_releases(context: &Context, stack: &Key, delay: Duration) {
+    for release in context.caches.releases.by_index(&index::owned_by("ClusterStack", stack)) {
+        context.triggers.releases.after(Key::of(&*release), delay);
+    }
 }
 
 /// Enqueues the releases that may use a source without an owner: it has none if its release is in another namespace, or if Flux
 /// applies it from a repository. That of a component names its `ClusterStack`.
-fn enqueue_users(context: &Context, source: &FluxObject) {
+fn enqueue_users(context: &Context, source: &FluxObject, delay: Duration) {
     let namespace = source.namespace().unwrap_or_default();
     if let Some(claim) = Claim::of(&source.object).filter(|claim| !claim.name.is_empty()) {
-        enqueue_releases(context, &Key::new(&claim.namespace, &claim.name));
+        enqueue_releases(context, &Key::new(&claim.namespace, &claim.name), delay);
     }
     for stack in context.caches.stacks.all() {
         if context.source_key(&stack).is_some_and(|key| key.namespace == namespace) {
-            enqueue_releases(context, &Key::of(&*stack));
+            enqueue_releases(context, &Key::of(&*stack), delay);
         }
     }
 }

@@ -198,6 +198,11 @@ impl Operator {
         self.due.values().min().copied()
     }
 
+    /// The next time after `now` at which queued work is due.
+    pub(crate) fn next_due_after(&self, now: Millis) -> Option<Millis> {
+        self.due.values().copied().filter(|due| *due > now).min()
+    }
+
     /// Whether a reconcile runs.
     pub(crate) fn is_running(&self) -> bool {
         !self.running.is_empty()

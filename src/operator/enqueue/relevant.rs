@@ -33,19 +33,23 @@ pub(super) struct Counted {
 /// does not depend on it.
 pub(super) fn is_progress(before: Option<&ClusterStackRelease>, now: Option<&ClusterStackRelease>) -> bool {
     let (Some(before), Some(now)) = (before, now) else { return false };
-    is_same(&before.metadata, &now.metadata) && usable(before) == usable(now)
+    has_same_metadata(&before.metadata, &now.metadata)
+        && before.spec == now.spec
+        && before.pin() == now.pin()
+        && usable(before) == usable(now)
 }
 
 /// Whether only the status of a Flux object changed. Another client may have changed the rest, which the operator restores at once.
 pub(super) fn is_of_status(before: Option<&FluxObject>, now: Option<&FluxObject>) -> bool {
     let (Some(before), Some(now)) = (before, now) else { return false };
-    is_same(&before.object, &now.object)
+    has_same_metadata(&before.object, &now.object)
         && before.metadata == now.metadata
+        && before.suspended == now.suspended
         && before.spec_digest == now.spec_digest
 }
 
-/// Whether two states of an object differ in its status at most.
-fn is_same(before: &ObjectMeta, now: &ObjectMeta) -> bool {
+/// Whether two states of an object have the same metadata, but for their versions.
+fn has_same_metadata(before: &ObjectMeta, now: &ObjectMeta) -> bool {
     before.uid == now.uid
         && before.generation == now.generation
         && before.deletion_timestamp == now.deletion_timestamp
@@ -144,6 +148,9 @@ mod tests {
         let mut progressed = release(1, "False", "Progressing", "4 of 9 are ready", false);
         progressed.metadata.resource_version = Some("2".to_owned());
         assert!(is_progress(Some(&before), Some(&progressed)), "only the message changed");
+        let mut recorded = before.clone();
+        let source = json!({"revision": "main@sha1:1", "digest": "sha256:1", "path": "v1"});
+        recorded.status.as_mut().unwrap().source = serde_json::from_value(source).unwrap();
         let deleted = with(&before, &json!({"deletionTimestamp": "2026-11-18T11:06:40Z"}));
         let owner = json!({"apiVersion": "v1", "kind": "ClusterStack", "name": "demo", "uid": "a"});
         for (why, now) in [
@@ -155,6 +162,7 @@ mod tests {
                 release(2, "False", "Progressing", "3 of 9 are ready", false),
             ),
             ("it is being deleted", deleted),
+            ("another content is recorded", recorded),
             ("it has another owner", with(&before, &json!({"ownerReferences": [owner]}))),
             ("it was made again", with(&before, &json!({"uid": "b"}))),
         ] {
@@ -185,9 +193,12 @@ mod tests {
         let before = object(json!({}), "cni", "1");
         assert!(is_of_status(Some(&before), Some(&object(json!({}), "cni", "2"))), "only the status changed");
         let owner = json!({"apiVersion": "v1", "kind": "ClusterStack", "name": "demo", "uid": "a"});
+        let mut suspended = before.clone();
+        suspended.suspended = true;
         for (why, now) in [
             ("the spec changed", object(json!({"generation": 2}), "other", "2")),
             ("the spec changed and the generation is not known", object(json!({}), "other", "2")),
+            ("it is suspended", suspended),
             ("a label", object(json!({"labels": {"a": "b"}}), "cni", "2")),
             ("an annotation", object(json!({"annotations": {"a": "b"}}), "cni", "2")),
             ("an owner", object(json!({"ownerReferences": [owner]}), "cni", "2")),

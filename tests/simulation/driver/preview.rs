@@ -83,7 +83,7 @@ impl Simulation {
         let printed = Printed::of(&differences);
         let fleet_head = self.flux.fleet.as_ref().map(Fleet::head);
         let mut written = self.write_alone(server.clone());
-        written.pins |= written.applied.iter().any(|id| !is_pinned(&server, id));
+        written.pins |= written.applied.iter().any(|id| is_of_deleted(&server, id));
         if let Some((fleet, head)) = self.flux.fleet.as_ref().zip(fleet_head) {
             fleet.reset(head.as_deref());
         }
@@ -342,6 +342,13 @@ fn is_pinned(server: &ApiServer, (kind, namespace, name): &Id) -> bool {
         let release_name = text(&release["metadata"], "name");
         name.starts_with(&release_name) && pinned(&release_name)
     })
+}
+
+/// Whether an object is one of a release that is being deleted, which `diff --live` does not show.
+fn is_of_deleted(server: &ApiServer, (_, _, name): &Id) -> bool {
+    let releases = server.list(number("ClusterStackRelease"));
+    let mut deleted = releases.iter().filter(|it| it.pointer("/metadata/deletionTimestamp").is_some());
+    deleted.any(|release| name.starts_with(&text(&release["metadata"], "name")))
 }
 
 /// Whether the reason why something is left out names what an object belongs to.

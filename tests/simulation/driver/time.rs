@@ -12,7 +12,7 @@ use crate::operator::{BEGIN, Millis, timestamp};
 /// `namespaceDeletionGracePeriod`).
 const NAMESPACE_GRACE: Millis = 5_000;
 
-/// Time within which what the operator delays may be due before everything else has happened.
+/// Time by which the clock may run ahead to the operator's next work while other steps are possible.
 const SOON: Millis = 1_000;
 
 impl Simulation {
@@ -51,8 +51,8 @@ impl Simulation {
         if self.is_calm || !self.random.time.once_in(20) {
             return;
         }
-        let (now, due) = (self.now, self.leader().operator.next_due());
-        if let Some(due) = due.filter(|due| (now + 1..=now + SOON).contains(due)) {
+        let now = self.now;
+        if let Some(due) = self.leader().operator.next_due_after(now).filter(|due| *due <= now + SOON) {
             self.set_now(due);
         }
     }
