@@ -13,7 +13,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## the whole product on this machine: Cluster API, Flux, operator, two clusters, and their upgrade
-	$(CARGO) build --quiet --locked --package stackflux-testbed --bin testbed
+	$(CARGO) build --quiet --locked --workspace --bin testbed
 	CARGO="$(CARGO)" examples/demo/run
 
 demo-down: ## stop what `make demo` started

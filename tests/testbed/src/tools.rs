@@ -20,7 +20,7 @@ pub(crate) struct Tool {
     pub(crate) package: &'static str,
 }
 
-/// The module of everything but Cluster API and the Git server.
+/// The module of everything but Cluster API, Gitea and the Git server.
 pub(crate) const KUBERNETES_AND_FLUX: &str = "kubernetes-and-flux";
 
 /// All programs, ordered so that shared packages are compiled with the first program that needs them.
