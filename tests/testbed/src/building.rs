@@ -118,7 +118,9 @@ fn build_tools(toolbox: &Toolbox, tools: &'static [Tool]) -> Result<()> {
         return Ok(());
     }
     say(&format!("building {} components into {}\n", missing.len(), toolbox.directory().display()))?;
-    say("(once; on two cores about ten minutes for all of Kubernetes and Flux, and four for Cluster API)\n")?;
+    say(
+        "(once; on two cores about nine minutes for all of Kubernetes and Flux, and three for Cluster API)\n",
+    )?;
     for (index, tool) in missing.iter().enumerate() {
         say(&format!("  [{}/{}] {} ... ", index + 1, missing.len(), tool.name))?;
         let start = Instant::now();
