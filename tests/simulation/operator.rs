@@ -408,3 +408,6 @@ fn late(context: &Context) -> Vec<Late> {
         of(caches.flux.of(FluxKind::Kustomization), enqueue::on_flux_event),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What of an object other reconciles depend on: a change of anything else enqueues none of them.
+//! What of an object other reconciles depend on: a change of anything else enqueues none of them, or can wait.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 

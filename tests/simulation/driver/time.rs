@@ -54,6 +54,7 @@ impl Simulation {
         let now = self.now;
         if let Some(due) = self.leader().operator.next_due_after(now).filter(|due| *due <= now + SOON) {
             self.set_now(due);
+            self.wire.cluster().reached("delayed work that is due early");
         }
     }
 
